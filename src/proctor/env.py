@@ -1,0 +1,57 @@
+"""The one registry of environment variables that proctor reads, and that it sets in every command.
+
+Names, meanings and where they apply are data here; the table in ``docs/environment.md`` is generated from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["EXECUTION_ID", "HOME", "QUIET", "READ", "SET", "Variable", "is_secret_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable: its name, what it means."""
+
+    name: str
+    meaning: str
+
+
+HOME = "PROCTOR_HOME"
+EXECUTION_ID = "PROCTOR_EXECUTION_ID"
+
+READ: tuple[Variable, ...] = (
+    Variable(HOME, "the folder that holds runs, index and configuration state"),
+    Variable("XDG_STATE_HOME", "base of the default home on Linux"),
+    Variable("XDG_CONFIG_HOME", "base of the user's configuration, proctor/config.toml"),
+    Variable("NO_COLOR", "no colours in what the command line prints for people"),
+)
+
+SET: tuple[Variable, ...] = (
+    Variable("PROCTOR", "1 in every command that proctor runs"),
+    Variable(EXECUTION_ID, "the id of the execution"),
+    Variable("PROCTOR_SESSION", "the session's name; empty without one"),
+    Variable("PROCTOR_WORKSPACE", "the workspace folder"),
+    Variable("PROCTOR_SANDBOX", "the sandbox mode in force"),
+    Variable("PROCTOR_NETWORK", "on, off or loopback"),
+)
+
+# Values that keep a program from waiting for a person; not set for a terminal.
+QUIET: dict[str, str] = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+}
+
+_SECRET_WORDS = frozenset({"SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY"})
+_SECRET_TAILS = ("_KEY", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_AUTH", "_PAT", "_DSN", "_CONNECTION_STRING", "_DATABASE_URL")
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of this name is withheld from commands unless it was asked for by name."""
+    upper = name.upper()
+    return not _SECRET_WORDS.isdisjoint(upper.split("_")) or upper.endswith(_SECRET_TAILS) or upper in {"DATABASE_URL"}

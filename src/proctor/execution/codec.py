@@ -1,0 +1,79 @@
+"""Plain data to JSON-ready values and back, for the frozen dataclasses of this package.
+
+Encoding walks fields in their declared order. Decoding ignores unknown keys and lets defaults stand in for missing ones, so an older
+program reads what a newer one wrote. A class names the converters of its nested fields in ``CONVERTERS``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["decode", "decoder", "encode", "field_names", "many", "optional", "parse_time", "render_time", "texts"]
+
+T = TypeVar("T")
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+@cache
+def field_names(cls: type[Any]) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields, in their declared order."""
+    return tuple(field.name for field in fields(cls))
+
+
+def encode(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value reads better than a table of lambdas
+    """Return ``value`` as JSON-ready lists, dicts, strings and numbers."""
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return render_time(value)
+    if isinstance(value, (tuple, list)):
+        return [encode(item) for item in value]
+    if isinstance(value, dict):
+        return {key: encode(item) for key, item in value.items()}
+    return {name: encode(getattr(value, name)) for name in field_names(type(value))}
+
+
+def decode(cls: type[T], data: Mapping[str, Any]) -> T:
+    """Build a ``cls`` from what ``encode`` made of it; raises ``TypeError`` or ``ValueError`` when a required part is missing or wrong."""
+    converters: Mapping[str, Callable[[Any], Any]] = getattr(cls, "CONVERTERS", {})
+    known = ((name, data[name]) for name in field_names(cls) if name in data)
+    return cls(**{name: converters[name](value) if name in converters else value for name, value in known})
+
+
+def decoder(cls: type[T]) -> Callable[[Mapping[str, Any]], T]:
+    """Return the converter for a nested ``cls``."""
+    return lambda data: decode(cls, data)
+
+
+def optional(convert: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """Return a converter that leaves ``None`` alone."""
+    return lambda value: None if value is None else convert(value)
+
+
+def many(convert: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
+    """Return a converter for a list of what ``convert`` takes."""
+    return lambda values: tuple(convert(value) for value in values)
+
+
+def texts(values: Any) -> tuple[str, ...]:
+    """Convert a list of strings."""
+    return tuple(str(value) for value in values)
+
+
+def render_time(moment: datetime) -> str:
+    """Return an aware time as ISO 8601 in UTC with microseconds and ``Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_time(text: str) -> datetime:
+    """Return the aware time of ``render_time``'s text; any ISO 8601 text with an offset is taken."""
+    return datetime.fromisoformat(text)

@@ -1,0 +1,104 @@
+"""What was asked for: the part of a record that is fixed when the run folder is made (``spec.json``).
+
+It names environment variables and never holds their values; those travel to the keeper in memory (``Launch``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from .codec import decoder, optional, parse_time, texts
+from .limits import Limits
+from .states import Lifetime, OnLinger, Streams
+
+__all__ = ["SCHEMA", "Launch", "LifetimePair", "Machine", "Spec"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Where an execution runs: nothing on another machine, boot or pid namespace can be judged from here."""
+
+    id: str
+    boot_id: str
+    pid_namespace: str
+    hostname: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifetimePair:
+    """The lifetime that was asked for, and the one in force."""
+
+    requested: Lifetime
+    effective: Lifetime
+
+    CONVERTERS: ClassVar = {"requested": Lifetime, "effective": Lifetime}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One request, as it was accepted."""
+
+    id: str
+    machine: Machine
+    lifetime: LifetimePair
+    cwd: str
+    created_at: datetime
+    command: str | None = None
+    argv: tuple[str, ...] | None = None
+    dialect: str = "none"
+    login: bool = False
+    workspace: str | None = None
+    user: str | None = None
+    env_names: tuple[str, ...] = ()
+    env_withheld: tuple[str, ...] = ()
+    stdin: str = "null"
+    tty: bool = False
+    streams: Streams = Streams.SPLIT
+    session: str | None = None
+    parent: str | None = None
+    bounded_by: tuple[str, ...] = ()
+    on_linger: OnLinger = OnLinger.STOP
+    limits: Limits = field(default_factory=Limits)
+    reason: str | None = None
+    notices: tuple[str, ...] = ()
+    schema: int = SCHEMA
+
+    CONVERTERS: ClassVar = {
+        "machine": decoder(Machine),
+        "lifetime": decoder(LifetimePair),
+        "created_at": parse_time,
+        "argv": optional(texts),
+        "env_names": texts,
+        "env_withheld": texts,
+        "streams": Streams,
+        "bounded_by": texts,
+        "on_linger": OnLinger,
+        "limits": decoder(Limits),
+        "notices": texts,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What the keeper needs to start the root process, secrets included: it exists in memory only.
+
+    ``executable`` is an absolute path, or ``None`` to search ``PATH`` of ``env`` for ``argv[0]``. ``script_fd`` says that the text of the
+    command arrives as a sealed memfd and is reached as ``/dev/fd/N``.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    umask: int
+    nice: int
+    rlimits: tuple[tuple[int, int, int], ...] = ()
+    user: str | None = None
+
+    CONVERTERS: ClassVar = {
+        "argv": texts,
+        "rlimits": lambda rows: tuple((int(which), int(soft), int(hard)) for which, soft, hard in rows),
+    }

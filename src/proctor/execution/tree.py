@@ -1,0 +1,40 @@
+"""What is known about the processes of an execution: who is there, who survived a stop, and by what proof nobody did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from .codec import decoder, many, optional, parse_time, texts
+from .states import ProofMethod
+
+__all__ = ["Member", "Tree"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One process of the tree; pid and ``started_at`` together are its identity. ``None`` means not known."""
+
+    pid: int
+    started_at: datetime | None = None
+    command: str = ""
+    holds_output: bool | None = None
+    listening: tuple[int, ...] = ()
+    reason: str | None = None
+
+    CONVERTERS: ClassVar = {"started_at": optional(parse_time), "listening": lambda ports: tuple(int(port) for port in ports)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """The report of a stop, or of an ending without one: ``proved`` only with a method that shows the absence of every process."""
+
+    proved: bool
+    method: ProofMethod
+    survivors: tuple[Member, ...] = ()
+    escalated: bool = False
+    signals: tuple[str, ...] = ()
+    took_ms: float = 0.0
+
+    CONVERTERS: ClassVar = {"method": ProofMethod, "survivors": many(decoder(Member)), "signals": texts}
