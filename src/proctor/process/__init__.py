@@ -1,0 +1,20 @@
+"""Processes of one platform behind one switch: ``Backend`` for a keeper's tree, ``HostSurroundings`` for what a host can see.
+
+Every backend file gives the same names; the contract is on the protocols in ``backend``.
+"""
+
+import sys
+
+from .backend import ProcessBackend, Reaped, Root, Sent, SpawnError, Surroundings
+
+if sys.platform == "linux":
+    from .linux import LinuxBackend as Backend
+    from .linux import LinuxSurroundings as HostSurroundings
+elif sys.platform == "darwin":
+    from .darwin import DarwinBackend as Backend
+    from .darwin import DarwinSurroundings as HostSurroundings
+else:
+    from .windows import WindowsBackend as Backend
+    from .windows import WindowsSurroundings as HostSurroundings
+
+__all__ = ["Backend", "HostSurroundings", "ProcessBackend", "Reaped", "Root", "Sent", "SpawnError", "Surroundings"]
