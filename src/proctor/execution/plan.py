@@ -36,9 +36,10 @@ class StopPlan:
     admitted: bool = False
     next_round_at: float = 0.0
 
-    def hurried(self, now: float) -> StopPlan:
-        """Return the plan with the polite phase over now (a second stop)."""
-        return replace(self, grace_s=0.0) if self.asked_at is None else replace(self, grace_s=min(self.grace_s, now - self.asked_at))
+    def within(self, now: float, grace_s: float) -> StopPlan:
+        """Return the plan after a second stop: it joins the first, and can only shorten the polite phase."""
+        already_s = 0.0 if self.asked_at is None else now - self.asked_at
+        return replace(self, grace_s=min(self.grace_s, already_s + grace_s))
 
 
 def next_step(plan: StopPlan, *, now: float, empty: bool) -> tuple[StopStep, StopPlan, float]:

@@ -6,6 +6,7 @@ Every backend file gives the same names; the contract is on the protocols in ``b
 import sys
 
 from .backend import ProcessBackend, Reaped, Root, Sent, SpawnError, Surroundings
+from .checkpoint import Checkpoints
 
 if sys.platform == "linux":
     from .linux import LinuxBackend as Backend
@@ -17,4 +18,4 @@ else:
     from .windows import WindowsBackend as Backend
     from .windows import WindowsSurroundings as HostSurroundings
 
-__all__ = ["Backend", "HostSurroundings", "ProcessBackend", "Reaped", "Root", "Sent", "SpawnError", "Surroundings"]
+__all__ = ["Backend", "Checkpoints", "HostSurroundings", "ProcessBackend", "Reaped", "Root", "Sent", "SpawnError", "Surroundings"]

@@ -63,20 +63,23 @@ class ProcessBackend(Protocol):
     def adopt(self) -> None:
         """Make every orphan below this process a child of it, from now on; called before the first spawn."""
 
-    def spawn(self, launch: Launch, stdio: tuple[int, int, int]) -> Root:
-        """Start the root process with exactly these three descriptors; raises ``SpawnError`` when exec did not happen."""
+    def spawn(self, launch: Launch, ends: tuple[int, ...]) -> Root:
+        """Start the root process with exactly these descriptors, from 0 on; raises ``SpawnError`` when exec did not happen."""
 
     def reap(self, root: Root | None) -> Reaped:
         """Collect every dead child without waiting; ``empty`` is the proof that no process of the tree exists."""
 
-    def ask(self, root: Root | None) -> Sent:
-        """Ask the whole tree to end (TERM, then CONT so that stopped processes hear it)."""
+    def ask(self, root: Root | None, spared: Collection[int] = ()) -> Sent:
+        """Ask the whole tree to end (TERM, then CONT so that stopped processes hear it), except children in ``spared`` and their trees."""
 
     def force(self, spared: Collection[int] = ()) -> Sent:
         """Send KILL once to everything that is known of the tree now, children in ``spared`` and what is below them excepted."""
 
     def deliver(self, root: Root, number: int) -> Sent:
         """Send one signal to the root's group."""
+
+    def strays(self, spared: Collection[int]) -> bool:
+        """Tell whether this process has a child, dead or alive, that is not in ``spared``; exact when nothing is reaped meanwhile."""
 
     def members(self, pipes: Collection[str] = (), spared: Collection[int] = ()) -> tuple[Member, ...]:
         """List the living processes of the tree; ``pipes`` are names such as ``pipe:[123]`` to tell who holds the output."""

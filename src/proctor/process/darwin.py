@@ -38,9 +38,9 @@ class DarwinBackend:
         """Raise ``unsupported_here``."""
         _unsupported("own a process tree")
 
-    def spawn(self, launch: Launch, stdio: tuple[int, int, int]) -> Root:
+    def spawn(self, launch: Launch, ends: tuple[int, ...]) -> Root:
         """Raise ``unsupported_here``."""
-        del launch, stdio
+        del launch, ends
         _unsupported("start commands")
 
     def reap(self, root: Root | None) -> Reaped:
@@ -48,9 +48,9 @@ class DarwinBackend:
         del root
         _unsupported("reap processes")
 
-    def ask(self, root: Root | None) -> Sent:
+    def ask(self, root: Root | None, spared: Collection[int] = ()) -> Sent:
         """Raise ``unsupported_here``."""
-        del root
+        del root, spared
         _unsupported("end processes")
 
     def force(self, spared: Collection[int] = ()) -> Sent:
@@ -62,6 +62,11 @@ class DarwinBackend:
         """Raise ``unsupported_here``."""
         del root, number
         _unsupported("signal processes")
+
+    def strays(self, spared: Collection[int]) -> bool:
+        """Raise ``unsupported_here``."""
+        del spared
+        _unsupported("list a process tree")
 
     def members(self, pipes: Collection[str] = (), spared: Collection[int] = ()) -> tuple[Member, ...]:
         """Raise ``unsupported_here``."""

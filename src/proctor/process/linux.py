@@ -42,9 +42,9 @@ class LinuxBackend:
             errno = ctypes.get_errno()
             raise OSError(errno, os.strerror(errno))
 
-    def spawn(self, launch: Launch, stdio: tuple[int, int, int]) -> Root:
+    def spawn(self, launch: Launch, ends: tuple[int, ...]) -> Root:
         """Fork and exec the root in a session of its own."""
-        pid = spawn_root(launch, stdio)
+        pid = spawn_root(launch, ends)
         stat = procfs.stat_of(pid)  # still ours to reap, so it is there, if only as a zombie
         return Root(pid, stat.start_ticks if stat else 0)
 
@@ -62,9 +62,9 @@ class LinuxBackend:
             if root is not None and pid == root.pid:
                 status = wait_status
 
-    def ask(self, root: Root | None) -> Sent:
+    def ask(self, root: Root | None, spared: Collection[int] = ()) -> Sent:
         """TERM everyone, then CONT everyone: a stopped process acts on TERM only once it runs again."""
-        everyone = procfs.descendants_of(os.getpid())
+        everyone = procfs.descendants_of(os.getpid(), frozenset(spared))
         asked = self._signal_all(root, everyone, signal.SIGTERM)
         self._signal_all(root, everyone, signal.SIGCONT)
         return asked
@@ -86,6 +86,10 @@ class LinuxBackend:
             send = _kill_child if stat.ppid == me else _checked(family)
             count += _attempt(send, stat, signal.SIGKILL, refused)
         return Sent(count, tuple(refused))
+
+    def strays(self, spared: Collection[int]) -> bool:
+        """Read this process's own list of children: only its own wait shortens it, and reading is all that it does now."""
+        return not set(spared).issuperset(procfs.children_of(os.getpid()))
 
     def members(self, pipes: Collection[str] = (), spared: Collection[int] = ()) -> tuple[Member, ...]:
         """List who is alive below this process."""

@@ -29,15 +29,15 @@ _STEPS = ("session", "user", "limits", "cwd", "exec")
 _STRING_LIMIT = 131_072  # MAX_ARG_STRLEN in linux/binfmts.h, the closing NUL included
 
 
-def spawn_root(launch: Launch, stdio: tuple[int, int, int]) -> int:
+def spawn_root(launch: Launch, ends: tuple[int, ...]) -> int:
     """Start ``launch`` and return its pid once exec succeeded; raises ``SpawnError``, and then nothing is left of it."""
     step = "cwd"
     try:
         if not _shares_limits(launch):
-            return _fork_root(launch, stdio)
+            return _fork_root(launch, ends)
         os.chdir(launch.cwd)
         step = "exec"
-        return _spawn_quickly(launch, stdio)
+        return _spawn_quickly(launch, ends)
     except OSError as error:
         raise _explain(launch, step, error.errno or 0) from error
     finally:
@@ -51,8 +51,8 @@ def _shares_limits(launch: Launch) -> bool:
     return all(resource.getrlimit(which) == (soft, hard) for which, soft, hard in launch.rlimits)
 
 
-def _spawn_quickly(launch: Launch, stdio: tuple[int, int, int]) -> int:
-    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(stdio)]
+def _spawn_quickly(launch: Launch, ends: tuple[int, ...]) -> int:
+    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(ends)]
     ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
     before = os.umask(launch.umask)
     try:
@@ -66,7 +66,7 @@ def _spawn_quickly(launch: Launch, stdio: tuple[int, int, int]) -> int:
         os.umask(before)
 
 
-def _fork_root(launch: Launch, stdio: tuple[int, int, int]) -> int:
+def _fork_root(launch: Launch, ends: tuple[int, ...]) -> int:
     reading, writing = os.pipe()
     try:
         pid = os.fork()
@@ -75,7 +75,7 @@ def _fork_root(launch: Launch, stdio: tuple[int, int, int]) -> int:
         os.close(writing)
         raise _explain(launch, "fork", error.errno or 0) from error
     if pid == 0:
-        _become(launch, stdio, writing)
+        _become(launch, ends, writing)
     os.close(writing)
     with open(reading, "rb", buffering=0) as pipe:
         report = _await_exec(pid, pipe.fileno())
@@ -102,12 +102,12 @@ def _candidates(launch: Launch) -> tuple[str, ...]:
     return tuple(place for place in places if os.path.exists(place)) or places[:1]
 
 
-def _become(launch: Launch, stdio: tuple[int, int, int], report: int) -> NoReturn:
+def _become(launch: Launch, ends: tuple[int, ...], report: int) -> NoReturn:
     """Turn the forked child into the command. Nothing here may raise past the report, and nothing may run Python clean-up."""
     step = 0
     try:
         os.setsid()
-        _place(stdio, report)
+        _place(ends, report)
         _restore_signals()
         step = 1
         if launch.user is not None:
@@ -124,11 +124,11 @@ def _become(launch: Launch, stdio: tuple[int, int, int], report: int) -> NoRetur
         os._exit(127)
 
 
-def _place(stdio: tuple[int, int, int], report: int) -> None:
+def _place(ends: tuple[int, ...], report: int) -> None:
     # A source may be below 3 itself (the keeper's own 0-2 are /dev/null, so it is not here): dup2 makes the copies inheritable.
-    for target, source in enumerate(stdio):
+    for target, source in enumerate(ends):
         os.dup2(source, target)
-    os.closerange(3, report)
+    os.closerange(len(ends), report)
     os.closerange(report + 1, 4096)
 
 

@@ -1,0 +1,79 @@
+"""The host's end of a zygote: started by exec at first use, addressed over one socket, reaped when it goes.
+
+Sending is atomic and thread-safe (SOCK_SEQPACKET). The zygote's descriptors 0-2 are /dev/null, so that nothing a host's caller waits on is
+held open by it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from ..errors import ErrorCode, KeeperError
+
+if TYPE_CHECKING:
+    from .assignment import Delivery
+
+__all__ = ["Zygote"]
+
+_PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_REQUESTS = 3
+# Isolated (-I, -E), without site (-S): nothing of the user's environment can get into a process that outlives its host.
+_PROGRAM = f"import sys; sys.path.insert(0, sys.argv[1]); from proctor.keeper.zygote import main; main({_REQUESTS})"
+
+
+class Zygote:
+    """A running zygote. ``alive_in`` tells whether this process started it: a fork of the host must start its own."""
+
+    def __init__(self) -> None:
+        self._host_pid = os.getpid()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # dup2 onto itself would leave a descriptor close-on-exec, so the source must not be the target.
+        source = fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, _REQUESTS + 1)
+        theirs.close()
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, source, _REQUESTS),
+        ]
+        command = [sys.executable, "-S", "-E", "-I", "-c", _PROGRAM, _PACKAGE_PARENT]
+        try:
+            self.pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setsigmask=())
+        except OSError as error:
+            self._socket.close()
+            message = f"No keeper could be started: {error.strerror}."
+            raise KeeperError(ErrorCode.SPAWN_FAILED, message, "Free processes or memory, then try again.") from error
+        finally:
+            os.close(source)
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process started it."""
+        return self._host_pid == os.getpid()
+
+    def assign(self, delivery: Delivery) -> bool:
+        """Send one assignment; return False when the zygote is gone and nothing was taken."""
+        try:
+            socket.send_fds(self._socket, [delivery.message], list(delivery.descriptors))
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let go: the zygote goes after its last keeper. It is reaped now if it is gone soon, else by a waiting thread."""
+        self._socket.close()
+        if not self.ours:
+            return
+        threading.Thread(target=_reap, args=(self.pid,), name="proctor-zygote-reaper", daemon=True).start()
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        return  # the host application waits for all children itself

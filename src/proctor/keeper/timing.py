@@ -1,0 +1,14 @@
+"""The keeper's time constants, each with its reason; seconds of the monotonic clock."""
+
+from __future__ import annotations
+
+__all__ = ["DRAIN_LIMIT_S", "OUTPUT_NOTICE_S", "OWNER_GONE_GRACE_S", "QUIET_S", "SEAL_LIMIT_S", "SEAL_RETRY_S", "SESSION_CHECK_S", "SESSION_UNHELD_S"]
+
+QUIET_S = 0.25  # silence after the root's end that counts as "nothing more is coming" (DESIGN section 2)
+DRAIN_LIMIT_S = 2.0  # the most that a chatty leftover can hold up the result (DESIGN section 2)
+OWNER_GONE_GRACE_S = 1.5  # with KILL behind it, a `call` or `host` tree is gone within 3 s of its host (DESIGN section 2)
+OUTPUT_NOTICE_S = 0.02  # live readers are told at most 50 times a second that there is more
+SEAL_RETRY_S = 1.0  # between attempts to write an ending that a full disk refused
+SEAL_LIMIT_S = 86_400.0  # after a day the ending is given up: its caller was answered long ago
+SESSION_CHECK_S = 60.0  # how often a session's hold is looked at
+SESSION_UNHELD_S = 86_400.0  # a session that nobody held for a day is closed (DESIGN section 2)

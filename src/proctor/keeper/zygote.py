@@ -1,0 +1,211 @@
+"""The zygote: a small warm interpreter, one for each host process, from which keepers are forked.
+
+It keeps spare keepers waiting on the host's socket, so that a request is taken up by a process that exists already (a fork costs three
+times a posix_spawn here); each spare says so on the roster as it takes one, and is replaced. As a subreaper it inherits the tree of a
+keeper that was killed, ends it, and writes the ending. It goes once its host and its last keeper are gone; without it keepers run on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ..errors import ProctorError
+from ..execution.layout import KEEPER_LOG
+from ..process import Backend, Checkpoints, HostSurroundings
+from .assignment import unpack
+from .burial import Burial
+from .supervise import Supervisor
+
+__all__ = ["main"]
+
+SPARES = 2
+MESSAGE_LIMIT = 65_536
+DESCRIPTOR_LIMIT = 16
+FORK_RETRY_S = 0.2  # after a fork was refused (EAGAIN): the limit may be the user's own, and others give processes back
+GRIEF_S = 1.0  # how long a first look at a dead keeper's tree may wait for the next
+
+
+@dataclass(slots=True)
+class Ward:
+    """A keeper that took a request: which execution, and where its folder is."""
+
+    execution_id: str
+    folder: str
+
+
+class Zygote:
+    """The loop that forks keepers and buries what they leave."""
+
+    def __init__(self, requests: socket.socket, checkpoints_at: str | None) -> None:
+        self._requests = requests
+        self._checkpoints_at = checkpoints_at
+        self._reach = Checkpoints("zygote", checkpoints_at).reach
+        self._backend = Backend()
+        self._backend.adopt()
+        self._spares: set[int] = set()
+        self._wards: dict[int, Ward] = {}
+        self._burial: Burial | None = None
+        self._host_gone = False
+        self._fork_at = 0.0
+        self._roster, self._roster_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._wake, self._wake_end = socket.socketpair()
+        for end in (self._roster, self._wake, self._wake_end):
+            end.setblocking(False)  # noqa: FBT003 - the standard library's signature
+
+    def serve(self) -> None:
+        """Run until host and keepers are gone."""
+        signal.set_wakeup_fd(self._wake_end.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        selector = selectors.PollSelector()
+        selector.register(self._wake, selectors.EVENT_READ, lambda: self._wake.recv(4096))
+        selector.register(self._roster, selectors.EVENT_READ, self._read_roster)
+        hang_up = _HangUp(self._requests)
+        gc.freeze()
+        while not self._done():
+            self._fill()
+            for key, _ in selector.select(self._patience()):
+                key.data()
+            self._host_gone = self._host_gone or hang_up.seen()
+            self._reap()
+            self._mourn()
+
+    def _done(self) -> bool:
+        return self._host_gone and not self._wards and not self._spares and self._burial is None
+
+    def _patience(self) -> float | None:
+        if self._burial is not None:
+            return self._burial.patience(time.monotonic())
+        # A hang-up of the host reaches us as the end of the spares, whose SIGCHLD wakes the loop.
+        return FORK_RETRY_S if len(self._spares) < SPARES and not self._host_gone else None
+
+    def _fill(self) -> None:
+        while len(self._spares) < SPARES and not self._host_gone and time.monotonic() >= self._fork_at:
+            try:
+                pid = os.fork()
+            except OSError:
+                self._fork_at = time.monotonic() + FORK_RETRY_S
+                return
+            if pid == 0:
+                self._become_spare()
+            self._spares.add(pid)
+
+    def _become_spare(self) -> NoReturn:
+        """Turn this fork into a keeper that waits for its one request."""
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for end in (self._roster, self._wake, self._wake_end):
+                end.close()
+            os.setsid()
+            self._backend.adopt()
+            status = _keep(self._requests, self._roster_end, Checkpoints("keeper", self._checkpoints_at))
+        except BaseException:  # noqa: BLE001 - a fork must not run its parent's code any further, whatever happened
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def _read_roster(self) -> None:
+        while True:
+            try:
+                message = json.loads(self._roster.recv(MESSAGE_LIMIT))
+            except BlockingIOError:
+                return
+            self._spares.discard(message["pid"])
+            self._wards[message["pid"]] = Ward(message["id"], message["path"])
+            self._reach("zygote_taken")
+
+    def _reap(self) -> None:
+        self._read_roster()  # a keeper may have taken a request and died since the last look
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in self._spares:
+                self._spares.discard(pid)
+            elif (ward := self._wards.pop(pid, None)) is not None and status != 0:
+                self._reach("zygote_bereft")
+                self._burial = self._burial or Burial(self._backend)
+                self._burial.add(ward.execution_id, ward.folder)
+
+    def _mourn(self) -> None:
+        """Go on ending what dead keepers left; their executions end together, for strays carry no name tag that could be trusted."""
+        if self._burial is not None and self._burial.advance(time.monotonic(), spared={*self._spares, *self._wards}):
+            self._burial = None
+
+
+class _HangUp:
+    """Tells whether the host's end of the socket is closed, without taking the messages that are meant for the spares."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        import select
+
+        self._poll = select.poll()
+        self._poll.register(requests.fileno(), 0)  # POLLHUP and POLLERR are reported unasked
+
+    def seen(self) -> bool:
+        return bool(self._poll.poll(0))
+
+
+def _keep(requests: socket.socket, roster: socket.socket, checkpoints: Checkpoints) -> int:
+    """Wait for a request, say that it is taken, and keep its execution; returns the exit status of the keeper."""
+    data, descriptors, _, _ = socket.recv_fds(requests, MESSAGE_LIMIT, DESCRIPTOR_LIMIT, socket.MSG_CMSG_CLOEXEC)
+    requests.close()
+    if not data:
+        return 0
+    message = json.loads(data)
+    try:
+        roster.send(json.dumps({"pid": os.getpid(), "id": message["id"], "path": message["path"]}).encode())
+    except OSError:
+        pass  # the zygote is gone: this keeper goes on without a second net, and says so
+    roster.close()
+    checkpoints.reach("keeper_taken")
+    assignment = unpack(message, list(descriptors))
+    try:
+        Supervisor(assignment, backend=Backend(), surroundings=HostSurroundings(), checkpoints=checkpoints).run()
+    except BaseException:  # noqa: BLE001 - the last thing that a broken keeper can do is to say why; the zygote does the rest
+        _log(assignment.folder)
+        return 1
+    return 0
+
+
+def _log(folder: int) -> None:
+    descriptor = os.open(KEEPER_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+    with open(descriptor, "w") as file:
+        traceback.print_exc(file=file)
+
+
+def _raise_own_limits() -> None:
+    """A host's limits are for its commands, which get them by name; a keeper must be able to write its output and its ending."""
+    for which in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        soft, hard = resource.getrlimit(which)
+        if soft != hard:
+            resource.setrlimit(which, (hard, hard))
+
+
+def main(requests: int) -> None:
+    """Serve the host at the other end of ``requests`` (a SOCK_SEQPACKET socket), as a session of its own."""
+    os.setsid()
+    os.chdir("/")
+    os.closerange(requests + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0] if sys.platform != "linux" else 1 << 20)
+    _raise_own_limits()
+    checkpoints_at = os.environ.get("PROCTOR_CHECKPOINTS")
+    try:
+        Zygote(socket.socket(fileno=requests), checkpoints_at).serve()
+    except ProctorError as error:
+        sys.exit(str(error))
