@@ -1,0 +1,10 @@
+"""Proctor's home on disk: where it is, the index over the run folders, and the clearing of old ones.
+
+The run folder is the truth about one execution; everything else here can be rebuilt from run folders.
+"""
+
+from .home import home_path, open_home
+from .index import Index
+from .rebuild import read_record
+
+__all__ = ["Index", "home_path", "open_home", "read_record"]

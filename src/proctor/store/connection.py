@@ -1,0 +1,123 @@
+"""One connection to ``proctor.db``, and the rules that keep several hosts, rebuilds and forks from harming it.
+
+Opening and closing happen under a shared lock and replacing the file under the exclusive one: SQLite finds its log by name when it opens
+and removes it by name when it closes, so neither may meet a rename (https://www.sqlite.org/howtocorrupt.html, 2.4 and 2.6). A connection
+whose file was replaced, or that came over a fork, is never closed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..execution.layout import INDEX
+from . import schema
+from .failure import is_damage
+from .lock import locked
+from .rebuild import LOCK_LIMIT_S, LOCK_NAME, Identity, fill, identity_of
+
+if TYPE_CHECKING:
+    import sqlite3
+    from contextlib import AbstractContextManager
+
+__all__ = ["Link", "connect", "disconnect", "snapshot"]
+
+BUSY_LIMIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A usable connection: to which file, opened by which process, and the schema version found in it."""
+
+    connection: sqlite3.Connection
+    identity: Identity | None
+    pid: int
+    version: int
+
+    def is_current(self, path: str) -> bool:
+        """Tell whether the connection still leads to the file at ``path``."""
+        return self.identity is None or self.identity == identity_of(path)
+
+
+def connect(home: str, *, read_only: bool) -> Link | Identity | None:
+    """Return a link to the database; or the identity of the file there that is damaged, or ``None`` when there is none or an empty one."""
+    import sqlite3  # noqa: PLC0415 - keepers never need it and hosts pay for it once
+
+    path = os.path.join(home, INDEX)
+    with _shared(home, read_only=read_only):
+        identity = identity_of(path)
+        if identity is None:
+            return None
+        connection = sqlite3.connect(
+            f"file:{_quoted(path)}?mode={'ro' if read_only else 'rw'}",
+            uri=True,
+            isolation_level=None,
+            timeout=BUSY_LIMIT_S,
+            check_same_thread=False,
+        )
+        try:
+            version = _checked_version(connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            if is_damage(error):
+                return identity
+            raise
+        if version == 0:
+            connection.close()
+            return identity
+        return Link(connection, identity, os.getpid(), version)
+
+
+def _checked_version(connection: sqlite3.Connection) -> int:
+    connection.execute("pragma synchronous = normal")
+    version = connection.execute("pragma user_version").fetchone()[0]
+    if version == schema.VERSION:
+        connection.execute(schema.LATEST).fetchone()
+    return int(version)
+
+
+def snapshot(home: str, source: Link | None) -> Link:
+    """Return a database in memory with what ``source`` holds, or with what the run folders amount to; ``source`` is closed."""
+    import sqlite3  # noqa: PLC0415
+
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    if source is None:
+        fill(connection, home)
+    else:
+        source.connection.backup(connection)
+        disconnect(home, source)
+    return Link(connection, None, os.getpid(), schema.VERSION)
+
+
+def disconnect(home: str, link: Link) -> None:
+    """Close the connection if that is safe here and now, else leave it for the end of the process."""
+    if link.pid != os.getpid():
+        _leave(link.connection)
+        return
+    with _shared(home, read_only=True):
+        if link.is_current(os.path.join(home, INDEX)):
+            link.connection.close()
+        else:
+            _leave(link.connection)
+
+
+def _leave(connection: sqlite3.Connection) -> None:
+    # The interpreter would close it on its way out; a reference that nobody gives back prevents that.
+    from ctypes import py_object, pythonapi  # noqa: PLC0415 - only after a fork or a rebuild
+
+    pythonapi.Py_IncRef(py_object(connection))
+
+
+def _shared(home: str, *, read_only: bool) -> AbstractContextManager[None]:
+    path = os.path.join(home, LOCK_NAME)
+    if read_only and not os.access(path if os.path.exists(path) else home, os.W_OK):
+        return nullcontext()  # where nothing can be written, nothing is replaced either
+    return locked(path, exclusive=False, limit_s=LOCK_LIMIT_S)
+
+
+def _quoted(path: str) -> str:
+    for letter, code in (("%", "%25"), ("?", "%3f"), ("#", "%23")):
+        path = path.replace(letter, code)
+    return path
