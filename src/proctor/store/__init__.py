@@ -3,8 +3,9 @@
 The run folder is the truth about one execution; everything else here can be rebuilt from run folders.
 """
 
+from .folder import RunFolder
 from .home import home_path, open_home
 from .index import Index
 from .rebuild import read_record
 
-__all__ = ["Index", "home_path", "open_home", "read_record"]
+__all__ = ["Index", "RunFolder", "home_path", "open_home", "read_record"]

@@ -46,6 +46,8 @@ def is_busy(error: sqlite3.Error) -> bool:
 def store_error(error: sqlite3.Error, path: str) -> StoreError:
     """Return the error for users of the database at ``path``."""
     if is_damage(error):
-        return StoreError(ErrorCode.STORE_CORRUPT, f"The index {path} is damaged ({error}).", "Move it away; it is rebuilt from the run folders.")
+        return StoreError(
+            ErrorCode.STORE_CORRUPT, f"The index {path} is damaged ({error}).", "Move it away; it is rebuilt from the run folders."
+        )
     advice = _ADVICE.get(_kind(error), "Please report this with the version of proctor and of SQLite.")
     return StoreError(ErrorCode.STORE_UNAVAILABLE, f"The index {path} cannot be used: {error}.", advice)

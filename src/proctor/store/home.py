@@ -25,8 +25,43 @@ __all__ = ["filesystem_of", "home_path", "is_network_filesystem", "open_home"]
 
 _PRIVATE = 0o700
 _NETWORK_TYPES = frozenset(
-    "9p acfs afp afs beegfs ceph cifs coda davfs fhgfs fuse.ceph fuse.ceph-fuse fuse.davfs2 fuse.gcsfuse fuse.glusterfs fuse.juicefs "
-    "fuse.rclone fuse.s3fs fuse.sshfs glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs pvfs2 smb smb2 smb3 smbfs sshfs webdav".split()
+    {
+        "9p",
+        "acfs",
+        "afp",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "fhgfs",
+        "fuse.ceph",
+        "fuse.ceph-fuse",
+        "fuse.davfs2",
+        "fuse.gcsfuse",
+        "fuse.glusterfs",
+        "fuse.juicefs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "orangefs",
+        "panfs",
+        "pvfs2",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "sshfs",
+        "webdav",
+    }
 )
 _ADVICE = {
     errno.ENOSPC: "Free some space on that disk, or set PROCTOR_HOME to a folder on another one.",
@@ -136,12 +171,12 @@ def is_network_filesystem(kind: str) -> bool:
 
 def filesystem_of(device: int, path: str) -> str | None:
     """Return the type of the file system of ``path`` on ``device``; ``None`` when it is on a disk of this machine or cannot be told."""
-    major, minor = (os.major(device), os.minor(device)) if hasattr(os, "major") else (0, 0)
-    if major:
+    numbers = [split(device) for name in ("major", "minor") if (split := getattr(os, name, None)) is not None]
+    if not numbers or numbers[0]:
         return None  # a block device; network, fuse, overlay and memory file systems have major number 0
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
-            return type_in(table.read(), f"{major}:{minor}", path)
+            return type_in(table.read(), ":".join(map(str, numbers)), path)
     except OSError:
         return None
 

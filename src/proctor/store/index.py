@@ -12,9 +12,9 @@ from threading import Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import ErrorCode, ExecutionError, StoreError
+from ..errors import ErrorCode, ExecutionError, ProctorError, StoreError
 from ..execution import Record, is_id_prefix, record_from_json
-from ..execution.layout import INDEX, RUNS
+from ..execution.layout import INDEX
 from . import schema
 from .connection import BUSY_LIMIT_S, Link, connect, disconnect, snapshot
 from .failure import is_busy, is_damage, store_error
@@ -243,8 +243,8 @@ class Index:
         except (ValueError, TypeError, KeyError, AttributeError):
             pass
         try:
-            return read_record(os.path.join(self._home, RUNS, name))
-        except StoreError as error:
+            return read_record(self._home, name)
+        except ProctorError as error:
             self._note((f"record_damaged: The index's row for {name} cannot be read. {error.message}",))
             return None
 

@@ -23,7 +23,7 @@ _POLL_S = 0.02  # flock(2) has no limit of its own
 
 @contextmanager
 def locked(path: str, *, exclusive: bool, limit_s: float) -> Iterator[None]:
-    """Hold the lock at ``path`` (made if missing); raises ``StoreError`` (store_unavailable) when it is not to be had within ``limit_s``."""
+    """Hold the lock at ``path`` (made if missing); raises ``StoreError`` (store_unavailable) if it stays taken for ``limit_s``."""
     descriptor = os.open(path, _FLAGS | os.O_CREAT, 0o600)
     try:
         if not _flock(descriptor, exclusive=exclusive):

@@ -13,11 +13,12 @@ from dataclasses import replace
 from time import time, time_ns
 from typing import TYPE_CHECKING
 
-from ..errors import ErrorCode, StoreError, TransitionError
-from ..execution import Record, Spec, decode, is_id, read_journal, record_from_json, record_of, record_to_json, replay
+from ..errors import ErrorCode, ProctorError, StoreError, TransitionError
+from ..execution import Record, is_id, record_from_json, record_to_json, replay
 from ..execution.layout import INDEX, JOURNAL, LOCK, RUNS, SPEC
 from . import schema
-from .lock import held, locked
+from .folder import RunFolder
+from .lock import locked
 from .transaction import transaction
 
 if TYPE_CHECKING:
@@ -36,53 +37,41 @@ Identity = tuple[int, int]
 Row = tuple[str, int, int | None, int, str, str | None, str]
 
 
-def read_record(folder: str) -> Record:
+def read_record(home: str, execution_id: str) -> Record:
     """Return the record that a run folder amounts to.
 
-    Raises ``StoreError`` (store_corrupt) when its spec cannot be read. Of a damaged journal the good beginning counts, and the record says
-    so in its notices.
+    Of a damaged journal the good beginning counts, and the record says so in its notices. Raises ``ExecutionError`` (unknown_execution)
+    without a folder, ``StoreError`` (store_corrupt) when its spec, or which event followed which, cannot be believed.
     """
+    folder = RunFolder.open(home, execution_id)
     try:
-        spec = decode(Spec, json.loads(_content(os.path.join(folder, SPEC))))
-        if spec.id != os.path.basename(folder):
-            raise _corrupt(folder, f"{SPEC} is that of {spec.id!r}")
-        record_to_json(record_of(spec))
-    except FileNotFoundError:
-        raise _corrupt(folder, f"{SPEC} is missing") from None
-    except OSError as error:
-        raise _corrupt(folder, f"{SPEC} cannot be read ({error.strerror})") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _corrupt(folder, f"{SPEC} is damaged ({type(error).__name__})") from error
-    return _replayed(folder, spec)
+        return _replayed(folder, execution_id)
+    finally:
+        folder.close()
 
 
-def _replayed(folder: str, spec: Spec) -> Record:
+def _replayed(folder: RunFolder, execution_id: str) -> Record:
+    spec = folder.spec()
+    if spec.id != execution_id:
+        raise _corrupt(folder.path, f"its {SPEC} is that of {spec.id!r}")
     try:
-        journal = read_journal(_content(os.path.join(folder, JOURNAL)))
+        journal = folder.journal()
         record = replay(spec, journal.events)
-    except FileNotFoundError:
-        return record_of(spec)
     except TransitionError as error:
-        raise _corrupt(folder, error.message) from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise _corrupt(folder, f"{JOURNAL} cannot be read ({type(error).__name__})") from error
+        raise _corrupt(folder.path, error.message) from error
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _corrupt(folder.path, f"it cannot be read ({error})") from error
     if not journal.damaged:
         return record
     note = f"journal_damaged: {JOURNAL} is damaged after event {journal.next_number}; what follows it is not believed."
     return replace(record, notices=(*record.notices, note))
 
 
-def _content(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
-    with open(descriptor, "rb") as file:
-        return file.read()
-
-
-def _corrupt(folder: str, why: str) -> StoreError:
+def _corrupt(path: str, why: str) -> StoreError:
     return StoreError(
         ErrorCode.STORE_CORRUPT,
-        f"The run folder {folder} is damaged: {why}.",
-        "It is kept as it is; its output may still be readable. Remove the folder to be rid of it.",
+        f"The run folder {path} is damaged: {why}.",
+        "Its output may still be readable; remove the folder when you no longer need it.",
     )
 
 
@@ -194,7 +183,7 @@ def add_missing(connection: Connection, home: str) -> int:
     folders = {name for name in os.listdir(runs) if is_id(name)}
     known = {name for (name,) in connection.execute(schema.ALL_IDS)}
     doubtful = {name for name, _ in connection.execute(schema.DAMAGED)}
-    rows, damaged, starting = _read(runs, sorted((folders - known) | (doubtful & folders)))
+    rows, damaged, starting = _read(home, sorted((folders - known) | (doubtful & folders)))
     with transaction(connection):
         connection.executemany(schema.PUT, rows)
         connection.execute(schema.FORGET_DAMAGED)
@@ -204,33 +193,36 @@ def add_missing(connection: Connection, home: str) -> int:
     return sum(row[0] not in known for row in rows)
 
 
-def _read(runs: str, names: Iterable[str]) -> tuple[list[Row], list[tuple[str, str]], bool]:
+def _read(home: str, names: Iterable[str]) -> tuple[list[Row], list[tuple[str, str]], bool]:
     rows: list[Row] = []
     damaged: list[tuple[str, str]] = []
     starting = False
     for name in names:
-        folder = os.path.join(runs, name)
         try:
-            rows.append(row_of(read_record(folder)))
-        except StoreError as error:
-            if _is_starting(folder):
+            rows.append(row_of(read_record(home, name)))
+        except ProctorError as error:
+            if _is_starting(home, name):
                 starting = True
             else:
                 damaged.append((name, error.message))
     return rows, damaged, starting
 
 
-def _is_starting(folder: str) -> bool:
-    if os.path.lexists(os.path.join(folder, JOURNAL)):
-        return False
+def _is_starting(home: str, name: str) -> bool:
     try:
-        if os.path.lexists(os.path.join(folder, LOCK)):
-            return held(os.path.join(folder, LOCK))
-        return abs(time_ns() - os.stat(folder).st_mtime_ns) < STARTING_S * 1e9
-    except FileNotFoundError:
-        return True  # the host took it back: a quota was full
+        folder = RunFolder.open(home, name)
+    except ProctorError as error:
+        return error.code is ErrorCode.UNKNOWN_EXECUTION  # the host took it back: a quota was full
+    try:
+        if os.path.lexists(os.path.join(folder.path, JOURNAL)):
+            return False
+        if os.path.lexists(os.path.join(folder.path, LOCK)):
+            return folder.keeper_alive()
+        return abs(time_ns() - os.stat(folder.descriptor).st_mtime_ns) < STARTING_S * 1e9
     except OSError:
         return False
+    finally:
+        folder.close()
 
 
 def lacks_rows(connection: Connection, home: str) -> bool:

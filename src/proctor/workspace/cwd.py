@@ -37,4 +37,6 @@ def check_cwd(path: str) -> None:
 
 
 def _refuse(code: ErrorCode, path: str, why: str) -> RequestError:
-    return RequestError(code, f"The working directory {path!r} cannot be used: {why}.", "Nothing was started; pass an existing folder as cwd.")
+    return RequestError(
+        code, f"The working directory {path!r} cannot be used: {why}.", "Nothing was started; pass an existing folder as cwd."
+    )
