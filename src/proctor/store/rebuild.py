@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from enum import Enum
 from time import time, time_ns
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from sqlite3 import Connection
 
-__all__ = ["LOCK_NAME", "Identity", "add_missing", "fill", "identity_of", "lacks_rows", "read_record", "replace_index", "row_of"]
+__all__ = ["LOCK_NAME", "Identity", "Stage", "add_missing", "fill", "identity_of", "lacks_rows", "read_record", "replace_index", "row_of", "stage_of"]
 
 LOCK_NAME = "index.lock"
 LOCK_LIMIT_S = 300.0  # a rebuild reads every run folder; 100,000 of them were measured to take about a minute
@@ -201,28 +202,46 @@ def _read(home: str, names: Iterable[str]) -> tuple[list[Row], list[tuple[str, s
         try:
             rows.append(row_of(read_record(home, name)))
         except ProctorError as error:
-            if _is_starting(home, name):
-                starting = True
-            else:
-                damaged.append((name, error.message))
+            match _stage(home, name):
+                case Stage.STARTING:
+                    starting = True
+                case Stage.STARTED:
+                    damaged.append((name, error.message))
+                case Stage.ABANDONED:
+                    pass
     return rows, damaged, starting
 
 
-def _is_starting(home: str, name: str) -> bool:
+class Stage(Enum):
+    """How far the start of an execution came, as its folder shows without its spec."""
+
+    STARTING = "starting"
+    ABANDONED = "abandoned"
+    STARTED = "started"
+
+
+def _stage(home: str, name: str) -> Stage:
     try:
         folder = RunFolder.open(home, name)
     except ProctorError as error:
-        return error.code is ErrorCode.UNKNOWN_EXECUTION  # the host took it back: a quota was full
+        # Gone since it was listed: a host whose session was full took it back.
+        return Stage.ABANDONED if error.code is ErrorCode.UNKNOWN_EXECUTION else Stage.STARTED
     try:
-        if os.path.lexists(os.path.join(folder.path, JOURNAL)):
-            return False
-        if os.path.lexists(os.path.join(folder.path, LOCK)):
-            return folder.keeper_alive()
-        return abs(time_ns() - os.stat(folder.descriptor).st_mtime_ns) < STARTING_S * 1e9
+        return stage_of(folder)
     except OSError:
-        return False
+        return Stage.STARTED
     finally:
         folder.close()
+
+
+def stage_of(folder: RunFolder) -> Stage:
+    """Tell from journal, lock and age how far a start came: without a journal there was no keeper, and nothing ran."""
+    if os.path.lexists(os.path.join(folder.path, JOURNAL)):
+        return Stage.STARTED
+    young = abs(time_ns() - os.stat(folder.descriptor).st_mtime_ns) < STARTING_S * 1e9
+    if folder.keeper_alive() or (young and not os.path.lexists(os.path.join(folder.path, LOCK))):
+        return Stage.STARTING
+    return Stage.ABANDONED
 
 
 def lacks_rows(connection: Connection, home: str) -> bool:
