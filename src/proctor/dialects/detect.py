@@ -13,7 +13,7 @@ from ..errors import ErrorCode, RequestError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NAMES", "default_dialect", "find", "platform"]
+__all__ = ["NAMES", "default_dialect", "find", "platform", "platform_name"]
 
 NAMES = ("bash", "sh", "zsh", "cmd", "pwsh", "powershell", "none")
 _POSIX = frozenset({"bash", "sh", "zsh"})
@@ -22,6 +22,11 @@ _POSIX = frozenset({"bash", "sh", "zsh"})
 def platform() -> str:
     """Return ``linux``, ``macos`` or ``windows``."""
     return {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+
+
+def platform_name() -> str:
+    """Return the platform as Python spells it (``sys.platform``)."""
+    return sys.platform
 
 
 def default_dialect(environment: Mapping[str, str], on: str, exists: Callable[[str], bool]) -> str:

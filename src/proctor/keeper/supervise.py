@@ -320,6 +320,7 @@ class Supervisor:
         """The tree is proved empty. Take what it left in the pipes; a pipe that a stranger holds open is not waited for."""
         while self.capture.drain(self._selector):
             pass
+        tree = self._tree(proved=True)
         self._plan = None
         self._finished = True
         now = time.monotonic()
@@ -329,7 +330,7 @@ class Supervisor:
         self._note(
             Ended(
                 at=_now(),
-                tree=self._tree(proved=True),
+                tree=tree,
                 output=self.capture.counts(),
                 duration_s=round(now - self._started_at, 6),
                 suspended_s=round(max(0.0, suspended_s), 3),

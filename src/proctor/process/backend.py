@@ -100,5 +100,5 @@ class Surroundings(Protocol):
     def find_members(self, execution_id: str, root: Root | None) -> tuple[Member, ...]:
         """Look for processes of an execution whose keeper is gone: by the id in their environment, or the root's session."""
 
-    def stop_found(self, execution_id: str, *, grace_s: float, limit_s: float) -> tuple[Member, ...]:
-        """TERM, then KILL what carries the execution's id; returns who was still there at the limit."""
+    def signal_found(self, execution_id: str, number: int) -> int:
+        """Signal every process that carries the execution's id in its environment, each checked by start time; returns how many."""

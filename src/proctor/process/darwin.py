@@ -96,7 +96,7 @@ class DarwinSurroundings:
         del execution_id, root
         _unsupported("search for processes")
 
-    def stop_found(self, execution_id: str, *, grace_s: float, limit_s: float) -> tuple[Member, ...]:
+    def signal_found(self, execution_id: str, number: int) -> int:
         """Raise ``unsupported_here``."""
-        del execution_id, grace_s, limit_s
+        del execution_id, number
         _unsupported("end processes")

@@ -144,14 +144,9 @@ class LinuxSurroundings:
         marked, suspected = self._search(execution_id, root)
         return describe([*marked, *suspected], ())
 
-    def stop_found(self, execution_id: str, *, grace_s: float, limit_s: float) -> tuple[Member, ...]:
-        """Signal by pidfd what carries the id, TERM first; wait for each death on its pidfd."""
-        for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, limit_s)):
-            held = [pair for pair in ((_open_checked(stat), stat) for stat in self._search(execution_id, None)[0]) if pair[0] is not None]
-            if not held:
-                break
-            _signal_and_wait([descriptor for descriptor, _ in held if descriptor is not None], number, patience_s)
-        return describe(self._search(execution_id, None)[0], ())
+    def signal_found(self, execution_id: str, number: int) -> int:
+        """Signal by pidfd what carries the id; CONT goes along, so that a stopped process hears it."""
+        return sum(_signal_found(stat, number) for stat in self._search(execution_id, None)[0])
 
     def _search(self, execution_id: str, root: Root | None) -> tuple[list[Stat], list[Stat]]:
         entry = f"{EXECUTION_ID}={execution_id}".encode()
@@ -220,39 +215,22 @@ def _attempt(send: Callable[[Stat, int], bool], stat: Stat, number: int, refused
     return False
 
 
-def _open_checked(stat: Stat) -> int | None:
+def _signal_found(stat: Stat, number: int) -> bool:
     try:
         descriptor = os.pidfd_open(stat.pid)
     except (ProcessLookupError, PermissionError):
-        return None
-    now = procfs.stat_of(stat.pid)
-    if now is not None and now.start_ticks == stat.start_ticks:
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _signal_and_wait(descriptors: list[int], number: int, patience_s: float) -> None:
-    import select
-    import time
-
-    deadline = time.monotonic() + patience_s
-    poller = select.poll()
-    for descriptor in descriptors:
-        try:
-            signal.pidfd_send_signal(descriptor, number)
-            if number == signal.SIGTERM:
-                signal.pidfd_send_signal(descriptor, signal.SIGCONT)
-        except (ProcessLookupError, PermissionError):
-            pass
-        poller.register(descriptor, select.POLLIN)
-    waiting = set(descriptors)
-    while waiting and (left_s := deadline - time.monotonic()) > 0:
-        for descriptor, _ in poller.poll(left_s * 1000):
-            poller.unregister(descriptor)
-            waiting.discard(descriptor)
-    for descriptor in descriptors:
+        return False
+    try:
+        now = procfs.stat_of(stat.pid)
+        if now is None or now.start_ticks != stat.start_ticks:
+            return False
+        signal.pidfd_send_signal(descriptor, number)
+        signal.pidfd_send_signal(descriptor, signal.SIGCONT)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
         os.close(descriptor)
+    return True
 
 
 def _leads_to(root: Root) -> bool:

@@ -1,0 +1,332 @@
+"""The runtime on this machine: where request, store, keeper and record meet.
+
+A start goes: plan, run folder (locked), row in the index, assignment to the zygote. Everything after that is told by the keeper; this
+side folds it into the record. Nothing here is shared between processes but files, so any number of hosts work on one home.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .. import dialects, workspace
+from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
+from ..execution import Limits, OnLinger, Record, Verdict, is_id, is_id_prefix, make_id, record_of
+from ..keeper import Handed, Zygote, pack
+from ..process import HostSurroundings
+from ..store import Index, RunFolder, home_path, open_home
+from . import bounds
+from .environment import Environment
+from .link import Link
+from .live import Live
+from .prepare import Plan, World, now, plan
+from .reattach import Reconciler
+from .steps import Abandoned
+from .view import with_view
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .base import Request
+    from .steps import Steps
+
+__all__ = ["LocalRuntime"]
+
+START_LIMIT_S = 60.0  # a start is forks and execs; a machine that takes longer gets an honest error, and the keeper goes on or dies
+ZYGOTE_ATTEMPTS = 3
+FULL_SCAN_S = 86_400.0
+
+
+class LocalRuntime:
+    """One host's access to one home. Thread-safe; a fork of the process gets a zygote of its own at its next start."""
+
+    def __init__(self, *, home: str | None = None, environ: Mapping[str, str] | None = None, environment: Environment | None = None) -> None:
+        self._environ = dict(os.environ if environ is None else environ)
+        self.home = open_home(
+            home or home_path(self._environ, dialects.platform_name(), os.path.expanduser("~")),
+            allow_network=self._environ.get("PROCTOR_ALLOW_NETWORK_HOME") == "1",
+        )
+        self.index = Index.open(self.home)
+        self.environment = environment or Environment(self._environ)
+        self._surroundings = HostSurroundings()
+        self._machine = self._surroundings.machine()
+        self.reconciler = Reconciler(self._machine, self._surroundings)
+        self._zygote: Zygote | None = None
+        self._zygote_lock = threading.Lock()
+        self._host_fd: int | None = None
+        self._host_pid = 0
+        self._unsaved: deque[Record] = deque()
+
+    # -- starting -----------------------------------------------------------------------------------------------------------------------
+
+    def warm(self) -> None:
+        """Start the zygote ahead of the first command."""
+        self._ensure_zygote()
+
+    def start(self, request: Request) -> Steps[Live]:
+        """Start a command; returns once its root runs, or once it is known that it never will (the record says why)."""
+        decided = plan(request, self._world(), execution_id=_new_id(), created_at=now())
+        live, handed = self._create(decided, request)
+        try:
+            yield from live.advance_until(lambda: live.started, time.monotonic() + START_LIMIT_S)
+        except Abandoned:
+            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up", grace_s=0.0)
+            self.remember(live.record)
+            raise
+        finally:
+            if handed is not None:
+                os.close(handed)
+        if live.record.ended:
+            self.remember(live.record)
+        elif not live.started:
+            live.close()
+            raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, f"Execution {live.record.id} did not start within {START_LIMIT_S:g} s.", "See `proctor show`.")
+        return live
+
+    def run(self, request: Request) -> Steps[Record]:
+        """Run a command to its result; giving up stops the tree, proved, before the giving up goes on."""
+        live = yield from self.start(request)
+        try:
+            return (yield from self.finish(live, encoding=request.encoding))
+        finally:
+            live.close()
+
+    def finish(self, live: Live, *, encoding: str | None = None) -> Steps[Record]:
+        """Follow an execution of this host to its result, with the view of its output."""
+        try:
+            yield from live.advance_until(lambda: live.settled)
+        except Abandoned:
+            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up")
+            self.remember(live.record)
+            raise
+        self.remember(live.record)
+        return with_view(live.record, live.folder, live.memory_tail, encoding=encoding)
+
+    def _create(self, decided: Plan, request: Request) -> tuple[Live, int | None]:
+        folder = RunFolder.create(self.home, decided.spec)
+        record = record_of(decided.spec)
+        try:
+            self.index.reserve(record, session_quota=None)
+        except BaseException:
+            folder.discard()
+            raise
+        live = Live(record, folder, self.reconciler)
+        stdin, ours = self._stdin(request)
+        try:
+            self._assign(live, decided, folder, stdin, live_output=request.live_output)
+        finally:
+            folder.release_lock()
+        self._save_pending()
+        return live, ours
+
+    def _assign(self, live: Live, decided: Plan, folder: RunFolder, stdin: int | None, *, live_output: bool) -> None:
+        script = None if decided.script is None else _sealed(decided.script)
+        ours, theirs = socket.socketpair()
+        if folder.lock is None:
+            raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, "The run folder's lock was given away already.", "")
+        handed = Handed(folder=folder.descriptor, lock=folder.lock, connection=theirs.fileno(), host=self._own_pidfd(), stdin=stdin, script=script)
+        delivery = pack(decided.spec, decided.launch, handed, folder_path=folder.path, live_output=live_output)
+        try:
+            for _ in range(ZYGOTE_ATTEMPTS):
+                if self._ensure_zygote().assign(delivery):
+                    live.follow(Link(ours, live.hear))
+                    return
+                self._drop_zygote()
+            raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, "No zygote stays alive to start commands.", "See whether something kills it.")
+        finally:
+            delivery.close()
+            theirs.close()
+            if script is not None:
+                os.close(script)
+
+    @staticmethod
+    def _stdin(request: Request) -> tuple[int | None, int | None]:
+        """Return the descriptor for the command's standard input, and the one to close here afterwards."""
+        if isinstance(request.stdin, int):
+            return request.stdin, None
+        if isinstance(request.stdin, bytes):
+            descriptor = _sealed(request.stdin)
+            return descriptor, descriptor
+        return None, None
+
+    def _world(self) -> World:
+        cwd, notice = bounds.host_cwd(self._environ)
+        return World(
+            machine=self._machine,
+            environment=self.environment,
+            host_environ=self._environ,
+            platform=dialects.platform(),
+            exists=_is_program,
+            cwd=cwd,
+            cwd_notice=notice,
+            find_workspace=self._find_workspace,
+            bounded_by=bounds.bounded_by(self._environ),
+            umask=bounds.current_umask(),
+            nice=os.nice(0),
+            rlimits=bounds.current_limits(),
+            defaults=Limits(),
+            on_linger=OnLinger.STOP,
+        )
+
+    def _find_workspace(self, cwd: str, given: str | None) -> tuple[str | None, tuple[str, ...]]:
+        try:
+            found = workspace.find(cwd, given, home=os.path.expanduser("~"))
+        except RequestError:
+            if given is not None:
+                raise
+            return None, ()  # started in /, which is nobody's workspace
+        return found.root, found.notices
+
+    def _ensure_zygote(self) -> Zygote:
+        with self._zygote_lock:
+            if self._zygote is not None and not self._zygote.ours:
+                self._zygote.close()  # the fork's copy of its parent's socket
+                self._zygote = None
+            if self._zygote is None:
+                self._zygote = Zygote()
+            return self._zygote
+
+    def _drop_zygote(self) -> None:
+        with self._zygote_lock:
+            if self._zygote is not None:
+                self._zygote.close()
+                self._zygote = None
+
+    def _own_pidfd(self) -> int:
+        if self._host_fd is None or self._host_pid != os.getpid():
+            if self._host_fd is not None:
+                os.close(self._host_fd)
+            self._host_fd, self._host_pid = os.pidfd_open(os.getpid()), os.getpid()
+        return self._host_fd
+
+    # -- looking ------------------------------------------------------------------------------------------------------------------------
+
+    def resolve(self, name: str) -> str:
+        """Return the whole id for an id, a unique prefix, or ``-`` for the last; raises ``unknown_execution``."""
+        if name == "-":
+            latest = self.index.latest()
+            if latest is None:
+                raise _unknown("There is no execution yet.")
+            return latest
+        if is_id(name):
+            return name
+        found = self.index.matching(name) if is_id_prefix(name) else []
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _unknown(f"{name!r} could be any of {', '.join(found[:5])}{' …' if len(found) > len(found[:5]) else ''}.")
+        raise _unknown(f"No execution's id begins with {name!r}.")
+
+    def record(self, execution_id: str, *, until: float | None = None) -> Steps[Record]:
+        """Return what is known now about one execution, found out where it was not known."""
+        record = self.index.get(execution_id)
+        if record is not None and record.ended:
+            return record
+        try:
+            folder = RunFolder.open(self.home, execution_id)
+        except ExecutionError:
+            if record is None:
+                raise
+            return replace(record, notices=(*record.notices, "folder_gone: The run folder was removed; nothing more can be known."))
+        try:
+            record = yield from self.reconciler.reconcile(folder, until=until)
+        finally:
+            folder.close()
+        self.remember(record)
+        return record
+
+    def attach(self, execution_id: str, *, output: bool = False) -> Steps[Live]:
+        """Follow an execution that anybody started; one that has ended can still be read."""
+        folder = RunFolder.open(self.home, execution_id)
+        try:
+            record, verdict = self.reconciler.look(folder)
+            live = Live(record, folder, self.reconciler)
+            if verdict is Verdict.ASK_KEEPER:
+                try:
+                    yield from live.attach(output=output)
+                except KeeperError:
+                    live.record = replace((yield from self.reconciler.reconcile(folder)), stale=True)
+            elif not record.ended:
+                live.record = yield from self.reconciler.reconcile(folder)
+                self.remember(live.record)
+        except BaseException:
+            folder.close()
+            raise
+        return live
+
+    def view(self, record: Record, *, encoding: str | None = None) -> Record:
+        """Return the record with the view of its output, where the run folder is still there."""
+        try:
+            folder = RunFolder.open(self.home, record.id)
+        except ExecutionError:
+            return record
+        try:
+            return with_view(record, folder, None, encoding=encoding)
+        finally:
+            folder.close()
+
+    def unfinished(self, *, until: float | None = None) -> Steps[list[Record]]:
+        """Return every execution without an ending, each looked at now; those that turn out to have ended are saved and left out."""
+        found: list[Record] = []
+        for known in self.index.unfinished():
+            record = yield from self.record(known.id, until=until)
+            if not record.ended:
+                found.append(record)
+        return found
+
+    # -- remembering --------------------------------------------------------------------------------------------------------------------
+
+    def remember(self, record: Record) -> None:
+        """Note a record for the index; it is written with the next start, list or close. The run folder has the truth already."""
+        if record.elsewhere is None and not record.stale:
+            self._unsaved.append(record)
+
+    def _save_pending(self) -> None:
+        while self._unsaved:
+            self.index.put(self._unsaved.popleft())
+
+    def save(self) -> None:
+        """Write what was noted."""
+        self._save_pending()
+
+    def close(self) -> None:
+        """Let go of zygote and store; executions are not touched."""
+        try:
+            self._save_pending()
+        finally:
+            self.index.close()
+            self._drop_zygote()
+            if self._host_fd is not None:
+                os.close(self._host_fd)
+                self._host_fd = None
+
+
+def _new_id() -> str:
+    return make_id(time.time_ns() // 1_000_000, os.urandom(10))
+
+
+def _is_program(path: str) -> bool:
+    return os.access(path, os.X_OK)
+
+
+def _sealed(data: bytes) -> int:
+    """Return a read-only view of the bytes as a descriptor that nobody can change any more (memfd_create(2), F_ADD_SEALS)."""
+    import fcntl
+
+    descriptor = os.memfd_create("proctor-input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    return descriptor
+
+
+def _unknown(message: str) -> ExecutionError:
+    return ExecutionError(ErrorCode.UNKNOWN_EXECUTION, message, "See `proctor ps --all`.")

@@ -1,0 +1,110 @@
+"""One implementation, two faces: a piece of work yields what it waits for, and a driver does the waiting, blocking or in asyncio.
+
+Giving up (a cancelled task, Ctrl-C in a script) is thrown into the work as ``Abandoned``; the work then stops what it started, still
+yielding its waits, and only after that the driver lets the cancellation go on. A driver never swallows a cancellation.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Abandoned", "Steps", "Wait", "run_async", "run_blocking"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait until a descriptor can be read or written, or until a moment of the monotonic clock; ``None`` is no descriptor, no limit."""
+
+    reading: int | None = None
+    writing: int | None = None
+    until: float | None = None
+
+
+class Abandoned(BaseException):
+    """The caller gave up waiting: thrown into the work, never seen by users."""
+
+
+Steps = Generator[Wait, None, T]
+
+
+def run_blocking(steps: Steps[T]) -> T:
+    """Drive the work in this thread; a KeyboardInterrupt abandons it and is raised once the work has cleaned up."""
+    interruption: KeyboardInterrupt | None = None
+    throw: BaseException | None = None
+    while True:
+        try:
+            wait = steps.send(None) if throw is None else steps.throw(throw)
+        except StopIteration as done:
+            if interruption is not None:
+                raise interruption from None
+            return done.value  # type: ignore[no-any-return] # StopIteration.value is Any in typeshed
+        except Abandoned:
+            raise interruption or KeyboardInterrupt from None
+        throw = None
+        try:
+            _poll(wait)
+        except KeyboardInterrupt as error:
+            interruption, throw = error, Abandoned()
+
+
+def _poll(wait: Wait) -> None:
+    poller = select.poll()
+    if wait.reading is not None:
+        poller.register(wait.reading, select.POLLIN)
+    if wait.writing is not None:
+        poller.register(wait.writing, select.POLLOUT)
+    poller.poll(None if wait.until is None else max(0.0, wait.until - time.monotonic()) * 1000)
+
+
+async def run_async(steps: Steps[T]) -> T:
+    """Drive the work on the running loop; a cancellation abandons it and goes on once the work has cleaned up."""
+    import asyncio
+
+    cancellation: asyncio.CancelledError | None = None
+    throw: BaseException | None = None
+    while True:
+        try:
+            wait = steps.send(None) if throw is None else steps.throw(throw)
+        except StopIteration as done:
+            if cancellation is not None:
+                raise cancellation from None
+            return done.value  # type: ignore[no-any-return] # StopIteration.value is Any in typeshed
+        except Abandoned:
+            raise cancellation or asyncio.CancelledError from None
+        throw = None
+        try:
+            await _ready(asyncio.get_running_loop(), wait)
+        except asyncio.CancelledError as error:
+            cancellation, throw = error, Abandoned()
+
+
+async def _ready(loop: asyncio.AbstractEventLoop, wait: Wait) -> None:
+    future: asyncio.Future[None] = loop.create_future()
+
+    def wake(*_: Any) -> None:
+        if not future.done():
+            future.set_result(None)
+
+    timer = None if wait.until is None else loop.call_later(max(0.0, wait.until - time.monotonic()), wake)
+    if wait.reading is not None:
+        loop.add_reader(wait.reading, wake)
+    if wait.writing is not None:
+        loop.add_writer(wait.writing, wake)
+    try:
+        await future
+    finally:
+        if timer is not None:
+            timer.cancel()
+        if wait.reading is not None:
+            loop.remove_reader(wait.reading)
+        if wait.writing is not None:
+            loop.remove_writer(wait.writing)
