@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ErrorCode, OutputError
-from .segments import BINARY, DIRECTORY, FIRST, NO_FOLLOW, SECOND, StreamIndex, index_name, start_of
+from .segments import BINARY, DIRECTORY, NO_FOLLOW, SECOND, StreamIndex, index_name, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
-__all__ = ["Chunk", "Range", "SpoolReader"]
+__all__ = ["Chunk", "Piece", "Range", "SpoolReader"]
+
+Piece = tuple[int, bytes]  # absolute offset, bytes that stand there side by side
 
 BLOCK_BYTES = 1 << 16
 LISTINGS = 16  # of one call: more means that the whole tail rotates faster than it can be listed
@@ -60,7 +63,7 @@ class _Segment:
         self.size = os.fstat(self.descriptor).st_size
         self.end = start + self.size
 
-    def __enter__(self) -> _Segment:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -103,7 +106,7 @@ class _Folder:
     def open(self, name: str) -> int:
         if isinstance(self._place, int):
             return os.open(name, os.O_RDONLY | NO_FOLLOW | BINARY, dir_fd=self._place)
-        return os.open(os.path.join(self._place, name), os.O_RDONLY | NO_FOLLOW | BINARY)  # noqa: PTH118 - pathlib costs start-up time
+        return os.open(os.path.join(self._place, name), os.O_RDONLY | NO_FOLLOW | BINARY)
 
     def segments(self) -> list[tuple[int, str]]:
         """Return (start, name) of every segment, in order; an empty one comes before the one that took its place."""
@@ -112,7 +115,7 @@ class _Folder:
 
     def _names(self) -> list[str]:
         if not isinstance(self._place, int):
-            return os.listdir(self._place)  # noqa: PTH208
+            return os.listdir(self._place)
         # listdir moves the position of the open directory, which copies of the descriptor share: two readers would hide files from each
         # other. A descriptor of its own has a position of its own.
         descriptor = os.open(".", os.O_RDONLY | DIRECTORY, dir_fd=self._place)
@@ -178,6 +181,16 @@ class SpoolReader:
         """
         return _Reading(self, max(0, offset), limit, stream).run()
 
+    def pieces(self, offset: int = 0, *, stream: int | None = None) -> Iterator[Piece]:
+        """Yield (offset, bytes) from ``offset`` to the present end; where other bytes lie between, a new piece begins."""
+        end = self.total_bytes()
+        while offset < end:
+            pieces, following = _Reading(self, max(0, offset), 1 << 20, stream).pieces()
+            if following <= offset:
+                return
+            yield from pieces
+            offset = following
+
     def tail(self, amount: int, *, stream: int | None = None) -> Chunk:
         """Return the last ``amount`` bytes, or as many as are kept in one piece before the end."""
         end = self.total_bytes()
@@ -186,7 +199,8 @@ class SpoolReader:
             following = self.read_since(chunk.next_offset, limit=amount - len(chunk.data), stream=stream)
             if following.next_offset <= chunk.next_offset:
                 break
-            chunk = following if following.gap_bytes else Chunk(chunk.offset, chunk.data + following.data, following.next_offset, chunk.gap_bytes)
+            joined = Chunk(chunk.offset, chunk.data + following.data, following.next_offset, chunk.gap_bytes)
+            chunk = following if following.gap_bytes else joined
         return chunk
 
     def iterate(self, offset: int = 0, *, block_bytes: int = 1 << 20, stream: int | None = None) -> Iterator[Chunk]:
@@ -270,20 +284,24 @@ class _Reading:
         self._left = limit
         self._offset = self._position = offset
         self._gap = 0
-        self._pieces: list[bytes] = []
+        self._pieces: list[Piece] = []
         self._listings = 0
         self._doubted = -1
         self._segments: list[tuple[int, str]] = []
 
     def run(self) -> Chunk:
+        pieces, following = self.pieces()
+        return Chunk(self._offset, b"".join([data for _, data in pieces]), following, self._gap)
+
+    def pieces(self) -> tuple[list[Piece], int]:
         self._relist()
         while self._left > 0 and self._step():
             pass
-        return Chunk(self._offset, b"".join(self._pieces), self._position, self._gap)
+        return self._pieces, self._position
 
     def _relist(self) -> bool:
         self._listings += 1
-        self._segments = self._reader._list()  # noqa: SLF001 - the two classes are one thing
+        self._segments = self._reader._list()
         return self._listings < LISTINGS
 
     def _step(self) -> bool:
@@ -292,7 +310,7 @@ class _Reading:
         following = self._segments[place][0] if place < len(self._segments) else None
         if place:
             try:
-                with self._reader._open(*self._segments[place - 1]) as segment:  # noqa: SLF001
+                with self._reader._open(*self._segments[place - 1]) as segment:
                     self._take(segment)
             except FileNotFoundError:
                 if following is None:  # the newest one we knew of is gone already: there are newer ones
@@ -311,9 +329,15 @@ class _Reading:
             self._position = position + len(data)
             if not data:  # cut short by the writer, who makes room
                 return
-            chosen = data if self._stream is None else segment.index().choose(self._stream, position - segment.start, data)
-            self._pieces.append(chosen)
-            self._left -= len(chosen)
+            if self._stream is None:
+                self._add(position, data)
+                continue
+            for offset, part in segment.index().choose(self._stream, position - segment.start, data):
+                self._add(segment.start + offset, part)
+
+    def _add(self, offset: int, data: bytes) -> None:
+        self._pieces.append((offset, data))
+        self._left -= len(data)
 
     def _cross(self, following: int) -> bool:
         """Step over the hole before ``following``, once a second listing has shown that it is one."""

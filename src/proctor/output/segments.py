@@ -1,7 +1,7 @@
 """The on-disk format of kept output: names of segment files, and the index that says which bytes came from which stream.
 
-``output`` begins at offset 0; ``output.<start>`` begins at that absolute offset. Beside each stands, when streams are split and it is
-needed, ``streams.idx`` or ``streams.idx.<start>``: a header (magic, bytes of the second stream before this segment) and one 32-bit
+``output`` begins at offset 0; ``output.<start>`` begins at that absolute offset. From the first byte of the second stream on, beside each
+stands ``streams.idx`` or ``streams.idx.<start>``: a header (magic, bytes of the second stream before this segment) and one 32-bit
 little-endian entry per switch of stream, ``offset in the segment << 1 | stream - 1``. Before the first entry the stream is 1, so entries
 alternate and are sorted. An entry is written before the first byte it speaks of: an index can run ahead of its data, never behind it.
 """
@@ -13,8 +13,12 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
 
 from ..execution import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "BINARY",
@@ -105,17 +109,15 @@ class StreamIndex:
             offset = end
         return size
 
-    def choose(self, stream: int, offset: int, data: bytes) -> bytes:
-        """Return those bytes of ``data``, which stands at ``offset``, that belong to ``stream``."""
-        pieces = []
+    def choose(self, stream: int, offset: int, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield (offset, bytes) of the parts of ``data``, which stands at ``offset``, that belong to ``stream``."""
         size = offset + len(data)
         position = offset
         while position < size:
             found, end = self.span(position, size)
             if found == stream:
-                pieces.append(data[position - offset : end - offset])
+                yield position, data[position - offset : end - offset]
             position = end
-        return b"".join(pieces)
 
     def count(self, stream: int, size: int) -> int:
         """Return how many of the segment's bytes belong to ``stream``."""

@@ -1,4 +1,4 @@
-"""The writer of kept output, inside the keeper: the head, a rotating tail, exact absolute offsets, and storage trouble that never stops a command.
+"""The writer of kept output, inside the keeper: head, rotating tail, exact absolute offsets; storage trouble never stops a command.
 
 ``write`` appends to the open segment; a full one is closed and the next begins at the current offset; the oldest tail segments go. A file's
 name and size are the whole book-keeping, so a keeper killed at any point leaves a spool that reads exactly. When storage fails the last
@@ -155,7 +155,7 @@ class Spool:
             os.fsync(self._dir_fd)
 
     def close(self) -> None:
-        """Store what is only in memory if that is possible now, and see to it that ``output`` exists; what could not be stored is dropped."""
+        """Store what is only in memory if that is possible now, and see to it that ``output`` exists; the rest is dropped."""
         self._look()
         if self._trouble is not None:
             self._resume()
@@ -203,7 +203,7 @@ class Spool:
 
     def _switch(self, stream: int) -> None:
         if self._index_fd < 0:
-            self._open_index(0)
+            self._open_index(0)  # the second stream's first byte ever: later segments have their index from the start
         self._write_index(entry(self._end - self._start, stream))
         self._stream = stream
 
@@ -236,7 +236,7 @@ class Spool:
         self._stream = FIRST
         self._in_head = self._head_left > 0 or name == layout.OUTPUT
         self._capacity = self._room = min(self._head_left, MAXIMUM_SEGMENT_BYTES) if self._in_head else self._segment_bytes
-        if self._split and name != layout.OUTPUT:
+        if self._second_stored:
             self._open_index(self._second_stored)
 
     def _seal(self) -> None:
