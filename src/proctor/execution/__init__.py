@@ -22,7 +22,7 @@ from .events import (
     encode_event,
 )
 from .ids import ID_LENGTH, is_id, is_id_prefix, make_id, milliseconds_of
-from .journal import JournalContent, journal_line, read_journal
+from .journal import JournalContent, journal_body, journal_line, read_journal, sealed_line
 from .limits import DEFAULT_GRACE_S, MAXIMUM_TIMEOUT_S, Limits, clamp
 from .plan import FORCE_LIMIT_S, StopPlan, StopStep, next_step
 from .reconcile import Facts, Verdict, judge
@@ -83,6 +83,7 @@ __all__ = [
     "encode_event",
     "is_id",
     "is_id_prefix",
+    "journal_body",
     "journal_line",
     "judge",
     "make_id",
@@ -95,4 +96,5 @@ __all__ = [
     "record_to_json",
     "render_time",
     "replay",
+    "sealed_line",
 ]

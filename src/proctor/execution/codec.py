@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["decode", "decoder", "encode", "field_names", "many", "optional", "parse_time", "render_time", "texts"]
+__all__ = ["changed", "decode", "decoder", "encode", "field_names", "many", "optional", "parse_time", "render_time", "texts"]
 
 T = TypeVar("T")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -27,19 +27,34 @@ def field_names(cls: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls))
 
 
-def encode(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value reads better than a table of lambdas
+def encode(value: Any) -> Any:
     """Return ``value`` as JSON-ready lists, dicts, strings and numbers."""
-    if type(value) in _SCALARS:
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return render_time(value)
-    if isinstance(value, (tuple, list)):
-        return [encode(item) for item in value]
-    if isinstance(value, dict):
-        return {key: encode(item) for key, item in value.items()}
-    return {name: encode(getattr(value, name)) for name in field_names(type(value))}
+    kind = type(value)
+    return value if kind in _SCALARS else _encoder(kind)(value)
+
+
+@cache
+def _encoder(kind: type[Any]) -> Callable[[Any], Any]:
+    """Choose once for each type: records are encoded on the way from a command's end to its caller."""
+    if issubclass(kind, Enum):
+        return lambda value: value.value
+    if issubclass(kind, datetime):
+        return render_time
+    if issubclass(kind, (tuple, list)):
+        return lambda value: [encode(item) for item in value]
+    if issubclass(kind, dict):
+        return lambda value: {key: encode(item) for key, item in value.items()}
+    names = field_names(kind)
+    return lambda value: {name: encode(getattr(value, name)) for name in names}
+
+
+def changed(value: T, **changes: Any) -> T:
+    """Return a copy of a dataclass with some fields changed: ``dataclasses.replace`` without its checks, at a fifth of its time."""
+    kind = type(value)
+    copy = object.__new__(kind)
+    for name in field_names(kind):
+        object.__setattr__(copy, name, changes[name] if name in changes else getattr(value, name))
+    return copy
 
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
@@ -71,7 +86,7 @@ def texts(values: Any) -> tuple[str, ...]:
 
 def render_time(moment: datetime) -> str:
     """Return an aware time as ISO 8601 in UTC with microseconds and ``Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_time(text: str) -> datetime:

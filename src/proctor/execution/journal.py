@@ -15,7 +15,7 @@ from .events import decode_event, encode_event
 if TYPE_CHECKING:
     from .events import Event
 
-__all__ = ["JOURNAL_VERSION", "JournalContent", "journal_line", "read_journal"]
+__all__ = ["JOURNAL_VERSION", "JournalContent", "journal_body", "journal_line", "read_journal", "sealed_line"]
 
 JOURNAL_VERSION = 1
 _CHECKSUM_DIGITS = 8
@@ -31,9 +31,18 @@ class JournalContent:
     damaged: bool
 
 
+def journal_body(number: int, event: Event) -> bytes:
+    """Return the JSON object of the ``number``-th event (from 0); it is also the notice that a keeper sends."""
+    return json.dumps({"v": JOURNAL_VERSION, "at_line": number, **encode_event(event)}, separators=(",", ":")).encode()
+
+
 def journal_line(number: int, event: Event) -> bytes:
-    """Return the line of the ``number``-th event (from 0)."""
-    body = json.dumps({"v": JOURNAL_VERSION, "n": number, **encode_event(event)}, separators=(",", ":")).encode()
+    """Return the line of the ``number``-th event."""
+    return sealed_line(journal_body(number, event))
+
+
+def sealed_line(body: bytes) -> bytes:
+    """Return the line that holds ``body``, with its checksum."""
     return b"%08x %s\n" % (crc32(body), body)
 
 
@@ -43,7 +52,7 @@ def read_journal(content: bytes) -> JournalContent:
     number = good_bytes = 0
     for line in content.splitlines(keepends=True):
         data = _checked(line)
-        if data is None or data.get("n") != number:
+        if data is None or data.get("at_line") != number:
             break
         event = _decoded(data)
         if event is not None:

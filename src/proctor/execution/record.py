@@ -5,12 +5,12 @@ A record is the fold of the run folder's journal over its spec: ``replay(spec, e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 from ..errors import ErrorCode, TransitionError
-from .codec import decode, decoder, encode, field_names, many, optional, parse_time, texts
+from .codec import changed, decode, decoder, encode, field_names, many, optional, parse_time, texts
 from .events import (
     Drained,
     Ended,
@@ -196,7 +196,7 @@ def advance(record: Record, event: Event) -> Record:
 def _apply(record: Record, event: Event) -> Record:  # noqa: C901, PLR0911 - one case per event is the table; splitting it would hide it
     match event:
         case KeeperStarted():
-            return replace(record, keeper_pid=event.pid, second_net=event.zygote_pid is not None)
+            return changed(record, keeper_pid=event.pid, second_net=event.zygote_pid is not None)
         case Started():
             return _started(record, event)
         case NotStarted():
@@ -204,14 +204,14 @@ def _apply(record: Record, event: Event) -> Record:  # noqa: C901, PLR0911 - one
         case StopAsked():
             return _stop_asked(record, event)
         case RootEnded():
-            return replace(record, exit_code=event.exit_code, signal=event.signal)
+            return changed(record, exit_code=event.exit_code, signal=event.signal)
         case Drained():
             return _drained(record, event)
         case Forced():
             return record
         case Unresolved():
             output = _counted(record.output, event.output)
-            return replace(record, status=Status.UNRESOLVED, tree=event.tree, output=output)
+            return changed(record, status=Status.UNRESOLVED, tree=event.tree, output=output)
         case Ended():
             return _ended(record, event)
         case Lost():
@@ -223,7 +223,7 @@ def _apply(record: Record, event: Event) -> Record:  # noqa: C901, PLR0911 - one
 def _started(record: Record, event: Started) -> Record:
     if record.status is not Status.CREATED:
         raise _refuse(record, event)
-    return replace(
+    return changed(
         record, status=Status.RUNNING, started_at=event.at, pid=event.pid, process_started_at=event.process_started_at, waiting_for=None
     )
 
@@ -233,7 +233,7 @@ def _not_started(record: Record, event: NotStarted) -> Record:
         raise _refuse(record, event)
     status = _status_of(event.ended_by)
     cancelled = record.cancelled or status is Status.CANCELLED
-    return replace(
+    return changed(
         record, status=status, ended_by=event.ended_by, ended_at=event.at, error=event.error, cancelled=cancelled, waiting_for=None
     )
 
@@ -242,7 +242,7 @@ def _stop_asked(record: Record, event: StopAsked) -> Record:
     if record.stop is not None:
         return record  # a second stop joins the first
     status = record.status if record.status in {Status.CREATED, Status.UNRESOLVED} else Status.STOPPING
-    return replace(
+    return changed(
         record,
         status=status,
         ended_by=event.ended_by,
@@ -256,15 +256,15 @@ def _drained(record: Record, event: Drained) -> Record:
     status = Status.LINGERING if record.status is Status.RUNNING else record.status
     lifetime = record.lifetime
     if not event.stopping and lifetime.effective is Lifetime.CALL:
-        lifetime = replace(lifetime, effective=Lifetime.SESSION if record.session else Lifetime.DETACHED)
-    return replace(record, status=status, lingering=event.left, lifetime=lifetime, output=_counted(record.output, event.output))
+        lifetime = changed(lifetime, effective=Lifetime.SESSION if record.session else Lifetime.DETACHED)
+    return changed(record, status=status, lingering=event.left, lifetime=lifetime, output=_counted(record.output, event.output))
 
 
 def _ended(record: Record, event: Ended) -> Record:
     if record.status is Status.CREATED:
         raise _refuse(record, event)
     ended_by = record.ended_by or (EndedBy.SIGNAL if record.signal else EndedBy.EXIT)
-    return replace(
+    return changed(
         record,
         status=_status_of(ended_by),
         ended_by=ended_by,
@@ -278,7 +278,7 @@ def _ended(record: Record, event: Ended) -> Record:
 
 def _lost(record: Record, event: Lost) -> Record:
     output = _counted(record.output, event.output)
-    return replace(record, status=Status.LOST, ended_by=event.ended_by, ended_at=event.at, tree=event.tree, output=output)
+    return changed(record, status=Status.LOST, ended_by=event.ended_by, ended_at=event.at, tree=event.tree, output=output)
 
 
 def _status_of(ended_by: EndedBy) -> Status:
@@ -288,7 +288,7 @@ def _status_of(ended_by: EndedBy) -> Status:
 def _counted(output: Output, counts: OutputCounts | None) -> Output:
     if counts is None:
         return output
-    return replace(output, **{name: getattr(counts, name) for name in field_names(OutputCounts)})
+    return changed(output, **{name: getattr(counts, name) for name in field_names(OutputCounts)})
 
 
 def _refuse(record: Record, event: Event) -> TransitionError:

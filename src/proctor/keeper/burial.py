@@ -92,7 +92,7 @@ def append_if_open(folder: str, event: Event) -> bool:
         journal = JournalWriter(descriptor)
         journal.resume(content)
         journal.add(event)
-        return not journal.pending
+        return journal.flush()
     finally:
         if lock >= 0:
             os.close(lock)

@@ -13,7 +13,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ProctorError
-from ..execution.layout import CONTROL
+from ..execution.layout import CONTROL, TOKEN
 from .protocol import SPOKEN, LineBuffer, ProtocolFault, line_of
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ __all__ = ["Control", "Handler", "Peer"]
 
 UNREAD_LIMIT_BYTES = 1 << 20
 BACKLOG = 256
+TOKEN_BYTES = 16
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _CREDENTIALS = struct.Struct("3i")  # struct ucred of unix(7): pid, uid, gid
 
 
@@ -52,10 +54,9 @@ class Peer:
         """Whether something could not be sent yet."""
         return bool(self._unsent)
 
-    def send(self, line: bytes) -> None:
-        """Send a line now or as soon as the peer reads."""
+    def queue(self, line: bytes) -> None:
+        """Have a line sent with the next push; a peer that reads nothing is given up."""
         self._unsent += line
-        self.push()
         if len(self._unsent) > UNREAD_LIMIT_BYTES:
             self.gone = True
 
@@ -86,18 +87,21 @@ class Peer:
 class Control:
     """All connections of one keeper."""
 
-    def __init__(self, selector: selectors.BaseSelector, handler: Handler, *, token: str) -> None:
+    def __init__(self, selector: selectors.BaseSelector, handler: Handler) -> None:
         self._selector = selector
         self._handler = handler
-        self._token = token
+        self._token = ""
         self._listener: socket.socket | None = None
         self.peers: list[Peer] = []
 
     def listen(self, folder: int) -> None:
-        """Bind ``control`` in the run folder, through /proc so that the path's length does not matter."""
+        """Write ``token`` and bind ``control`` in the run folder, through /proc so that the path's length does not matter."""
+        self._token = os.urandom(TOKEN_BYTES).hex()
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         before = os.umask(0o177)
         try:
+            with open(os.open(TOKEN, _NEW_FILE, 0o600, dir_fd=folder), "w") as file:
+                file.write(self._token)
             listener.bind(f"/proc/self/fd/{folder}/{CONTROL}")
             listener.listen(BACKLOG)
         except OSError:
@@ -112,12 +116,22 @@ class Control:
         """Take over the starting connection."""
         return self._add(Peer(connection, trusted=True))
 
-    def tell(self, message: dict[str, Any], wanted: Callable[[Peer], bool]) -> None:
-        """Send a notice to every peer that wants it."""
-        line = line_of(message)
-        for peer in tuple(self.peers):
+    @property
+    def listening(self) -> bool:
+        """Whether others than the starter can connect."""
+        return self._listener is not None
+
+    def tell(self, line: bytes, wanted: Callable[[Peer], bool]) -> None:
+        """Have a notice sent, with the next flush, to every peer that wants it: what happens together is read together."""
+        for peer in self.peers:
             if wanted(peer):
-                peer.send(line)
+                peer.queue(line)
+
+    def flush(self) -> None:
+        """Send what is queued."""
+        for peer in tuple(self.peers):
+            if peer.waiting:
+                peer.push()
                 self._settle(peer)
 
     def close(self) -> None:
@@ -125,6 +139,7 @@ class Control:
         if self._listener is not None:
             self._selector.unregister(self._listener)
             self._listener.close()
+            self._listener = None
         for peer in tuple(self.peers):
             self._drop(peer)
 
@@ -151,7 +166,8 @@ class Control:
             peer.push()
         if mask & selectors.EVENT_READ:
             for request in peer.receive():
-                peer.send(line_of(self._answer(request, peer)))
+                peer.queue(line_of(self._answer(request, peer)))
+            peer.push()
         self._settle(peer)
 
     def _answer(self, request: dict[str, Any], peer: Peer) -> dict[str, Any]:

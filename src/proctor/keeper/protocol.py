@@ -1,7 +1,7 @@
 """The control protocol: JSON objects, one a line, versioned, in both directions.
 
 A request is ``{"v", "n", "op", "token", …}``; its answer ``{"v", "n", "ok": …}`` or ``{"v", "n", "error": {code, message, hint}}``. Unasked, a
-keeper sends ``{"v", "event": {…}}`` for each step of the execution's life and ``{"v", "output": total}`` when there is more to read.
+keeper sends the journal's object (``{"v", "event": name, …}``) for each step of the execution's life and ``{"v", "output": total}`` when there is more to read.
 The starting connection needs no token: who holds it started the execution.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..execution import journal_line, read_journal
+from ..execution import journal_body, read_journal, sealed_line
 from ..execution.layout import JOURNAL
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ class JournalWriter:
         """Whether something is told but not stored yet."""
         return bool(self._pending)
 
-    def add(self, *events: Event) -> None:
-        """Append events in one write; what cannot be stored waits."""
-        for event in events:
-            self._pending += journal_line(self._number, event)
-            self._number += 1
-        self.flush()
+    def add(self, event: Event) -> bytes:
+        """Append an event to what ``flush`` writes, and return its JSON object; what cannot be stored waits."""
+        body = journal_body(self._number, event)
+        self._pending += sealed_line(body)
+        self._number += 1
+        return body
 
     def flush(self) -> bool:
         """Try to store what waits; return whether nothing waits any more."""

@@ -41,19 +41,18 @@ from ..execution import (
     Unresolved,
     advance,
     encode,
-    encode_event,
     next_step,
     record_of,
 )
-from ..execution.layout import TOKEN
 from ..process import Root, SpawnError
 from .capture import Capture
 from .control import Control
 from .deadlines import Deadlines
 from .feed import Feed
 from .requests import Requests
+from .protocol import line_of
 from .sealing import JournalWriter
-from .timing import DRAIN_LIMIT_S, OUTPUT_NOTICE_S, OWNER_GONE_GRACE_S, QUIET_S, SEAL_LIMIT_S, SEAL_RETRY_S, SESSION_CHECK_S, SESSION_UNHELD_S
+from .timing import DOOR_AFTER_S, DRAIN_LIMIT_S, OUTPUT_NOTICE_S, OWNER_GONE_GRACE_S, QUIET_S, SEAL_LIMIT_S, SEAL_RETRY_S, SESSION_CHECK_S, SESSION_UNHELD_S
 
 if TYPE_CHECKING:
     from ..execution import Member
@@ -78,7 +77,7 @@ class Supervisor:
         self.record: Record = record_of(spec)
         self.capture = Capture(assignment.folder, spec.limits, split=spec.streams is Streams.SPLIT)
         self._journal = JournalWriter(assignment.folder, make_room=self.capture.spool.make_room)
-        self._control = Control(self._selector, Requests(self), token=_read_token(assignment.folder))
+        self._control = Control(self._selector, Requests(self))
         self.feed: Feed | None = None
         self.root: Root | None = None
         self._zygote_pid = os.getppid()
@@ -96,7 +95,7 @@ class Supervisor:
         self._started_at = 0.0
         self._booted_at = 0.0
         self._finished = False
-        self._session_checked_at = time.monotonic()
+        self._session_checked_at = self._listened_at = time.monotonic()
 
     # -- life ---------------------------------------------------------------------------------------------------------------------------
 
@@ -109,10 +108,15 @@ class Supervisor:
             self._finished = True
         else:
             self._start()
+        self._control.flush()
         while not self._finished:
             for key, mask in self._selector.select(self._patience()):
                 key.data(mask)
             self._step(time.monotonic())
+            self._journal.flush()
+            self._control.flush()
+        self._journal.flush()
+        self._control.flush()
         self._seal()
 
     def _listen(self) -> None:
@@ -138,7 +142,7 @@ class Supervisor:
                 zygote_start_ticks=ticks(self._zygote_pid),
             )
         )
-        self._control.listen(self._assignment.folder)
+        self._listened_at = time.monotonic()
 
     def _start(self) -> None:
         ends = (self._open_stdin(), *self.capture.open(self._selector, self._on_output), *self._open_script())
@@ -181,21 +185,27 @@ class Supervisor:
     def _seal(self) -> None:
         """Write the ending for good, hang up, and only then care for the disk."""
         self._reach("keeper_ended")
-        self.capture.close(self._selector)
-        self._control.close()
+        self._hang_up()
         gives_up_at = time.monotonic() + SEAL_LIMIT_S
         while not self._journal.flush() and os.fstat(self._assignment.folder).st_nlink and time.monotonic() < gives_up_at:
             self._selector.select(SEAL_RETRY_S)
         self._journal.sync()
 
+    def _hang_up(self) -> None:
+        self.capture.close(self._selector)
+        self._control.close()
+        signal.set_wakeup_fd(-1)
+        self._wake.close()
+        self._wake_end.close()
+
     # -- events -------------------------------------------------------------------------------------------------------------------------
 
-    def _note(self, *events: Event) -> None:
-        for event in events:
-            self.record = advance(self.record, event)
-        self._journal.add(*events)
-        for event in events:
-            self._control.tell({"event": encode_event(event)}, lambda peer: peer.wants_events)
+    def _note(self, event: Event) -> None:
+        self.record = advance(self.record, event)
+        notice = self._journal.add(event) + b"\n"
+        if not isinstance(event, RootEnded):  # what comes with it comes in this very turn of the loop: one write for both
+            self._journal.flush()
+        self._control.tell(notice, lambda peer: peer.wants_events)
 
     def _on_signal(self, _mask: int) -> None:
         numbers = self._wake.recv(4096)
@@ -273,6 +283,7 @@ class Supervisor:
             if passed is not None:
                 self.stop(passed[0], by="system", reason=passed[1])
                 self._deadlines = None
+        self._open_door(now)
         self._check_output_limit()
         self._check_session(now)
         self._tell_output(now)
@@ -342,7 +353,7 @@ class Supervisor:
         offset, data = self.capture.spool.memory_tail()
         if data:
             tail = {"offset": offset, "data": base64.b64encode(data).decode()}
-            self._control.tell({"tail": tail}, lambda peer: peer.wants_events)
+            self._control.tell(line_of({"tail": tail}), lambda peer: peer.wants_events)
 
     def _tree(self, *, proved: bool) -> Tree:
         asked_at = self._plan.asked_at if self._plan is not None else None
@@ -357,6 +368,12 @@ class Supervisor:
 
     def _members(self) -> tuple[Member, ...]:
         return self._backend.members(self.capture.names)
+
+    def _open_door(self, now: float) -> None:
+        """Let others connect, once the command has lived for longer than most: the two files cost a short one a tenth of its time."""
+        if not self._control.listening and now >= self._listened_at + DOOR_AFTER_S and not self._finished:
+            self._control.listen(self._assignment.folder)
+            self._listened_at = now + SEAL_RETRY_S  # not there again at once, when the disk is full
 
     def _check_output_limit(self) -> None:
         limit = self._assignment.spec.limits.output_bytes
@@ -374,7 +391,7 @@ class Supervisor:
         total = self.capture.spool.total_bytes
         if total > self._told_bytes and now >= self._told_at + OUTPUT_NOTICE_S:
             self._told_bytes, self._told_at = total, now
-            self._control.tell({"output": total}, lambda peer: peer.wants_output)
+            self._control.tell(line_of({"output": total}), lambda peer: peer.wants_output)
 
     def _patience(self) -> float | None:
         """Return how long nothing can be due."""
@@ -387,6 +404,8 @@ class Supervisor:
             moments.append(self._told_at + OUTPUT_NOTICE_S)
         if self.record.lifetime.effective is Lifetime.SESSION:
             moments.append(self._session_checked_at + SESSION_CHECK_S)
+        if not self._control.listening:
+            moments.append(self._listened_at + DOOR_AFTER_S)
         due = min((moment for moment in moments if moment is not None), default=None)
         return None if due is None else max(0.0, due - time.monotonic())
 
@@ -442,12 +461,6 @@ def _unheld_s(assignment: Assignment) -> float:
     except OSError:
         held_at = assignment.spec.created_at.timestamp()
     return time.time() - held_at
-
-
-def _read_token(folder: int) -> str:
-    descriptor = os.open(TOKEN, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
-    with open(descriptor) as file:
-        return file.read().strip()
 
 
 def _now() -> datetime:

@@ -7,11 +7,11 @@ keeper that was killed, ends it, and writes the ending. It goes once its host an
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import json
 import os
 import resource
+import select
 import selectors
 import signal
 import socket
@@ -26,6 +26,7 @@ from ..execution.layout import KEEPER_LOG
 from ..process import Backend, Checkpoints, HostSurroundings
 from .assignment import unpack
 from .burial import Burial
+from .rehearsal import rehearse
 from .supervise import Supervisor
 
 __all__ = ["main"]
@@ -34,7 +35,6 @@ SPARES = 2
 MESSAGE_LIMIT = 65_536
 DESCRIPTOR_LIMIT = 16
 FORK_RETRY_S = 0.2  # after a fork was refused (EAGAIN): the limit may be the user's own, and others give processes back
-GRIEF_S = 1.0  # how long a first look at a dead keeper's tree may wait for the next
 
 
 @dataclass(slots=True)
@@ -111,6 +111,8 @@ class Zygote:
                 end.close()
             os.setsid()
             self._backend.adopt()
+            if not _is_readable(self._requests):  # else somebody waits already
+                rehearse()
             status = _keep(self._requests, self._roster_end, Checkpoints("keeper", self._checkpoints_at))
         except BaseException:  # noqa: BLE001 - a fork must not run its parent's code any further, whatever happened
             traceback.print_exc()
@@ -153,8 +155,6 @@ class _HangUp:
     """Tells whether the host's end of the socket is closed, without taking the messages that are meant for the spares."""
 
     def __init__(self, requests: socket.socket) -> None:
-        import select
-
         self._poll = select.poll()
         self._poll.register(requests.fileno(), 0)  # POLLHUP and POLLERR are reported unasked
 
@@ -182,6 +182,10 @@ def _keep(requests: socket.socket, roster: socket.socket, checkpoints: Checkpoin
         _log(assignment.folder)
         return 1
     return 0
+
+
+def _is_readable(requests: socket.socket) -> bool:
+    return bool(select.select([requests], [], [], 0)[0])
 
 
 def _log(folder: int) -> None:

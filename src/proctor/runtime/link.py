@@ -104,24 +104,29 @@ class Link:
         return True
 
 
-def connect(folder: int, hear: Callable[[dict[str, Any]], None], *, token: str, limit_s: float = ANSWER_LIMIT_S) -> Steps[Link]:
-    """Connect to the control socket in an open run folder; raises ``keeper_unreachable``."""
+def connect(
+    folder: int, hear: Callable[[dict[str, Any]], None], *, read_token: Callable[[], str], limit_s: float = ANSWER_LIMIT_S
+) -> Steps[Link]:
+    """Connect to the control socket in an open run folder; raises ``keeper_unreachable``.
+
+    A keeper makes the socket once its command has lived for some milliseconds, so its absence is waited out.
+    """
     until = time.monotonic() + limit_s
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.setblocking(False)  # noqa: FBT003 - the standard library's signature
     while True:
         try:
             connection.connect(f"/proc/self/fd/{folder}/{CONTROL}")
-        except BlockingIOError:  # its backlog is full at this moment
+        except (BlockingIOError, FileNotFoundError) as error:  # its backlog is full, or the socket is not there yet
             if time.monotonic() >= until:
                 connection.close()
-                raise _unreachable("does not accept connections") from None
+                raise _unreachable("does not accept connections") from error
             yield Wait(until=time.monotonic() + CONNECT_RETRY_S)
         except OSError as error:
             connection.close()
             raise _unreachable(f"has no control socket ({os.strerror(error.errno or 0)})") from error
         else:
-            return Link(connection, hear, token=token)
+            return Link(connection, hear, token=read_token())
 
 
 def _opened(answer: dict[str, Any]) -> dict[str, Any]:

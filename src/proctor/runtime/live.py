@@ -50,7 +50,7 @@ class Live:
     def hear(self, message: dict[str, Any]) -> None:
         """Take one notice of the keeper."""
         if "event" in message:
-            event = decode_event(message["event"])
+            event = decode_event(message)
             if event is not None and not self.record.ended:
                 self.record = advance(self.record, event)
                 self.events.append(event)
@@ -75,7 +75,7 @@ class Live:
 
     def attach(self, *, output: bool = False) -> Steps[None]:
         """Connect to the keeper of an execution that somebody started, and go on from what it says."""
-        link = yield from connect(self.folder.descriptor, self.hear, token=self.folder.token())
+        link = yield from connect(self.folder.descriptor, self.hear, read_token=self.folder.token)
         try:
             answer = yield from link.ask("subscribe", output=output)
         except KeeperError:

@@ -1,6 +1,6 @@
 """A run folder from the host's side: made, locked, described, and later read by anybody of the same user.
 
-Start order (DESIGN section 4): the host makes the folder, locks ``lock``, writes ``token`` and ``spec.json``, hands the locked descriptor to the
+Start order (DESIGN section 4): the host makes the folder, locks ``lock``, writes ``spec.json``, hands the locked descriptor to the
 keeper and closes its own. The lock belongs to the open file, so it is free exactly when no keeper lives: no pid is asked.
 """
 
@@ -24,7 +24,6 @@ __all__ = ["RunFolder"]
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _OLD = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-_TOKEN_BYTES = 16
 
 
 class RunFolder:
@@ -47,7 +46,6 @@ class RunFolder:
         try:
             folder.lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder.descriptor)
             fcntl.flock(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            folder._write(TOKEN, os.urandom(_TOKEN_BYTES).hex().encode())
             folder._write(SPEC, json.dumps(encode(spec)).encode())
         except OSError as error:
             folder.discard()
@@ -104,7 +102,9 @@ class RunFolder:
             return decode(Spec, json.loads(self._read(SPEC)))
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"The run folder {self.path} has no readable spec.json ({error})."
-            raise StoreError(ErrorCode.STORE_CORRUPT, message, "Its output is still there; remove the folder when you no longer need it.") from error
+            raise StoreError(
+                ErrorCode.STORE_CORRUPT, message, "Its output is still there; remove the folder when you no longer need it."
+            ) from error
 
     def journal(self) -> JournalContent:
         """Read the believable beginning of the journal."""
