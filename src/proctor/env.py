@@ -6,6 +6,7 @@ Names, meanings and where they apply are data here; the table in ``docs/environm
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 __all__ = ["EXECUTION_ID", "HOME", "QUIET", "READ", "SET", "Variable", "is_secret_name"]
 
@@ -51,6 +52,7 @@ _SECRET_WORDS = frozenset({"SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "
 _SECRET_TAILS = ("_KEY", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_AUTH", "_PAT", "_DSN", "_CONNECTION_STRING", "_DATABASE_URL")
 
 
+@cache
 def is_secret_name(name: str) -> bool:
     """Tell whether a variable of this name is withheld from commands unless it was asked for by name."""
     upper = name.upper()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from proctor.execution import (
     Record,
     Spec,
     Status,
+    encode,
     journal_line,
     make_id,
     record_of,
@@ -61,7 +63,7 @@ class Builder:
 
     def folder(self, spec: Spec, events: tuple[Event, ...] = ()) -> str:
         """Make the run folder of ``spec`` as a dead keeper leaves it, and return its path."""
-        made = RunFolder.create(self.home, spec)
+        made = RunFolder.create(self.home, spec.id, json.dumps(encode(spec)).encode())
         made.close()
         with open(os.path.join(made.path, JOURNAL), "wb") as journal:
             journal.writelines(journal_line(number, event) for number, event in enumerate(events))
@@ -112,7 +114,7 @@ def add(index, command, session=None, quota=None):
     now = datetime.now(UTC)
     spec = Spec(id=make_id(int(now.timestamp() * 1000), os.urandom(10)), machine=machine, lifetime=lifetime, cwd="/", created_at=now,
                 command=command, session=session)
-    folder = RunFolder.create(home, spec)
+    folder = RunFolder.create(home, spec.id, json.dumps(encode(spec)).encode())
     record = record_of(spec)
     index.reserve(record, session_quota=quota)
     folder.close()

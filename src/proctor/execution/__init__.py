@@ -3,7 +3,7 @@
 No I/O, no clock, no environment: they come in as arguments. Every other package speaks in these terms.
 """
 
-from .codec import decode, encode, parse_time, render_time
+from .codec import changed, decode, encode, parse_time, render_time
 from .events import (
     Drained,
     Ended,
@@ -76,6 +76,7 @@ __all__ = [
     "Unresolved",
     "Verdict",
     "advance",
+    "changed",
     "clamp",
     "decode",
     "decode_event",

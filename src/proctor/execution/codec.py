@@ -41,11 +41,11 @@ def _encoder(kind: type[Any]) -> Callable[[Any], Any]:
     if issubclass(kind, datetime):
         return render_time
     if issubclass(kind, (tuple, list)):
-        return lambda value: [encode(item) for item in value]
+        return lambda value: [item if type(item) in _SCALARS else encode(item) for item in value]
     if issubclass(kind, dict):
-        return lambda value: {key: encode(item) for key, item in value.items()}
+        return lambda value: {key: item if type(item) in _SCALARS else encode(item) for key, item in value.items()}
     names = field_names(kind)
-    return lambda value: {name: encode(getattr(value, name)) for name in names}
+    return lambda value: {name: part if type(part := getattr(value, name)) in _SCALARS else encode(part) for name in names}
 
 
 def changed(value: T, **changes: Any) -> T:

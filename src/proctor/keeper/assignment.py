@@ -59,12 +59,12 @@ class Handed:
     script: int | None = None
 
 
-def pack(spec: Spec, launch: Launch, handed: Handed, *, folder_path: str, live_output: bool) -> Delivery:
+def pack(spec_json: bytes, launch: Launch, handed: Handed, *, folder_path: str, live_output: bool) -> Delivery:
     """Write spec and launch into a memfd and make the message for the zygote's socket."""
     payload = os.memfd_create("proctor-assignment", os.MFD_CLOEXEC)
-    _write_all(payload, json.dumps({"spec": encode(spec), "launch": encode(launch)}).encode())
+    _write_all(payload, b'{"spec": %b, "launch": %b}' % (spec_json, json.dumps(encode(launch)).encode()))
     optional = {"stdin": handed.stdin, "script": handed.script}
-    message = {"id": spec.id, "path": folder_path, "live": live_output, "extra": [name for name, fd in optional.items() if fd is not None]}
+    message = {"id": os.path.basename(folder_path), "path": folder_path, "live": live_output, "extra": [name for name, fd in optional.items() if fd is not None]}
     extra = tuple(fd for fd in optional.values() if fd is not None)
     descriptors = (handed.folder, handed.lock, handed.connection, payload, handed.host, *extra)
     return Delivery(message=json.dumps(message).encode(), descriptors=descriptors, payload=payload)

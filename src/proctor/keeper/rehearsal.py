@@ -12,7 +12,7 @@ import socket
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ..execution import Launch, Lifetime, LifetimePair, Machine, Member, ProofMethod, Spec
+from ..execution import Launch, Lifetime, LifetimePair, Machine, Member, ProofMethod, Spec, encode
 from ..process import Checkpoints, HostSurroundings, Reaped, Root, Sent
 from .assignment import Handed, pack, unpack
 from .supervise import Supervisor
@@ -80,7 +80,7 @@ def rehearse() -> None:
     host = os.pidfd_open(os.getpid())
     handed = Handed(folder=folder, lock=folder, connection=theirs.fileno(), host=host)
     spec, launch = _nothing()
-    delivery = pack(spec, launch, handed, folder_path="/proc/self", live_output=False)
+    delivery = pack(json.dumps(encode(spec)).encode(), launch, handed, folder_path="/proc/self", live_output=False)
     message = json.loads(delivery.message)
     assignment = unpack(message, [folder, folder, theirs.detach(), os.dup(delivery.payload), host])
     surroundings = HostSurroundings()

@@ -6,6 +6,7 @@ side folds it into the record. Nothing here is shared between processes but file
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import threading
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import dialects, workspace
 from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
-from ..execution import Limits, OnLinger, Record, Verdict, is_id, is_id_prefix, make_id, record_of
+from ..execution import Limits, OnLinger, Record, Verdict, encode, is_id, is_id_prefix, make_id, record_of
 from ..keeper import Handed, Zygote, pack
 from ..process import HostSurroundings
 from ..store import Index, RunFolder, home_path, open_home
@@ -108,7 +109,8 @@ class LocalRuntime:
         return with_view(live.record, live.folder, live.memory_tail, encoding=encoding)
 
     def _create(self, decided: Plan, request: Request) -> tuple[Live, int | None]:
-        folder = RunFolder.create(self.home, decided.spec)
+        spec_json = json.dumps(encode(decided.spec)).encode()
+        folder = RunFolder.create(self.home, decided.spec.id, spec_json)
         record = record_of(decided.spec)
         try:
             self.index.reserve(record, session_quota=None)
@@ -118,19 +120,20 @@ class LocalRuntime:
         live = Live(record, folder, self.reconciler)
         stdin, ours = self._stdin(request)
         try:
-            self._assign(live, decided, folder, stdin, live_output=request.live_output)
+            self._assign(live, spec_json, decided, stdin, live_output=request.live_output)
         finally:
             folder.release_lock()
         self._save_pending()
         return live, ours
 
-    def _assign(self, live: Live, decided: Plan, folder: RunFolder, stdin: int | None, *, live_output: bool) -> None:
+    def _assign(self, live: Live, spec_json: bytes, decided: Plan, stdin: int | None, *, live_output: bool) -> None:
+        folder = live.folder
         script = None if decided.script is None else _sealed(decided.script)
         ours, theirs = socket.socketpair()
         if folder.lock is None:
             raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, "The run folder's lock was given away already.", "")
         handed = Handed(folder=folder.descriptor, lock=folder.lock, connection=theirs.fileno(), host=self._own_pidfd(), stdin=stdin, script=script)
-        delivery = pack(decided.spec, decided.launch, handed, folder_path=folder.path, live_output=live_output)
+        delivery = pack(spec_json, decided.launch, handed, folder_path=folder.path, live_output=live_output)
         try:
             for _ in range(ZYGOTE_ATTEMPTS):
                 if self._ensure_zygote().assign(delivery):

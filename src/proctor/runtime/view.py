@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import OutputError
-from ..execution import Streams
+from ..execution import Streams, changed
 from ..output import SpoolReader, view_of
 
 if TYPE_CHECKING:
@@ -22,11 +21,11 @@ def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] 
     output = record.output
     try:
         if output.bytes == 0 and memory_tail is None:
-            output = replace(output, bytes=reader.total_bytes(), kept_bytes=sum(part.end - part.start for part in reader.kept()))
+            output = changed(output, bytes=reader.total_bytes(), kept_bytes=sum(part.end - part.start for part in reader.kept()))
         view = view_of(reader, split=record.streams is Streams.SPLIT, ref=record.id, encoding=encoding)
     except OutputError:
         return record
-    shown = replace(
+    shown = changed(
         output,
         text=view.text,
         stdout=view.stdout,
@@ -35,4 +34,4 @@ def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] 
         lossy=view.lossy,
         binary=view.binary,
     )
-    return replace(record, output=shown)
+    return changed(record, output=shown)

@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import ErrorCode, ExecutionError, StoreError
-from ..execution import Spec, decode, encode, read_journal
+from ..execution import Spec, decode, read_journal
 from ..execution.layout import JOURNAL, LOCK, RUNS, SPEC, TOKEN
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class RunFolder:
         self.lock = lock
 
     @classmethod
-    def create(cls, home: str, spec: Spec) -> RunFolder:
+    def create(cls, home: str, execution_id: str, spec_json: bytes) -> RunFolder:
         """Make the folder of a new execution, locked; raises ``store_unavailable`` and leaves nothing behind when it cannot."""
-        path = os.path.join(home, RUNS, spec.id)
+        path = os.path.join(home, RUNS, execution_id)
         try:
             os.mkdir(path, 0o700)
             folder = cls(path, os.open(path, _FOLDER))
@@ -46,7 +46,7 @@ class RunFolder:
         try:
             folder.lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder.descriptor)
             fcntl.flock(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            folder._write(SPEC, json.dumps(encode(spec)).encode())
+            folder._write(SPEC, spec_json)
         except OSError as error:
             folder.discard()
             raise _unavailable(path, error) from error
