@@ -1,0 +1,5 @@
+"""What tests of proctor, and of programs that use it, can lean on: a witness for processes, and a process backend that is all pretence."""
+
+from .marker import Marked, Marker
+
+__all__ = ["Marked", "Marker"]
