@@ -190,13 +190,16 @@ for round in range(40):
 def test_a_forked_host_never_uses_the_connection_of_its_parent(store_home: str, opened: Callable[..., Index], host: Host) -> None:
     script = """
 index = Index.open(home)
-print(add(index, "before").id, flush=True)
+def tell(record):
+    os.write(1, record.id.encode() + b"\\n")  # one write: parent and child share the pipe
+
+tell(add(index, "before"))
 child = os.fork()
 for number in range(20):
-    print(add(index, f"{'parent' if child else 'child'} {number}").id, flush=True)
+    tell(add(index, f"{'parent' if child else 'child'} {number}"))
 index.close()
 if child:
-    sys.exit(os.waitpid(child, 0)[1])
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     process = host(script)
     ids = set(process.communicate(timeout=30)[0].split())

@@ -1,8 +1,8 @@
-"""One connection to ``proctor.db``, and the rules that keep several hosts, rebuilds and forks from harming it.
+"""One connection to ``proctor.db``, and the rules that keep several hosts and a rebuild from harming each other.
 
 Opening and closing happen under a shared lock and replacing the file under the exclusive one: SQLite finds its log by name when it opens
-and removes it by name when it closes, so neither may meet a rename (https://www.sqlite.org/howtocorrupt.html, 2.4 and 2.6). A connection
-whose file was replaced, or that came over a fork, is never closed.
+and removes it by name when it closes, so neither may meet a rename (https://www.sqlite.org/howtocorrupt.html, 2.4). A connection whose file
+was replaced is never closed.
 """
 
 from __future__ import annotations
@@ -91,12 +91,9 @@ def snapshot(home: str, source: Link | None) -> Link:
     return Link(connection, None, os.getpid(), schema.VERSION)
 
 
-def disconnect(home: str, link: Link) -> None:
-    """Close the connection if that is safe here and now, else leave it for the end of the process."""
-    if link.pid != os.getpid():
-        _leave(link.connection)
-        return
-    with _shared(home, read_only=True):
+def disconnect(home: str, link: Link, *, limit_s: float = LOCK_LIMIT_S) -> None:
+    """Close the connection if that is safe, else leave it for the end of the process; ``StoreError`` after ``limit_s`` of a rebuild."""
+    with _shared(home, read_only=True, limit_s=limit_s):
         if link.is_current(os.path.join(home, INDEX)):
             link.connection.close()
         else:
@@ -105,16 +102,16 @@ def disconnect(home: str, link: Link) -> None:
 
 def _leave(connection: sqlite3.Connection) -> None:
     # The interpreter would close it on its way out; a reference that nobody gives back prevents that.
-    from ctypes import py_object, pythonapi  # noqa: PLC0415 - only after a fork or a rebuild
+    from ctypes import py_object, pythonapi  # noqa: PLC0415 - only after a rebuild
 
     pythonapi.Py_IncRef(py_object(connection))
 
 
-def _shared(home: str, *, read_only: bool) -> AbstractContextManager[None]:
+def _shared(home: str, *, read_only: bool, limit_s: float = LOCK_LIMIT_S) -> AbstractContextManager[None]:
     path = os.path.join(home, LOCK_NAME)
     if read_only and not os.access(path if os.path.exists(path) else home, os.W_OK):
         return nullcontext()  # where nothing can be written, nothing is replaced either
-    return locked(path, exclusive=False, limit_s=LOCK_LIMIT_S)
+    return locked(path, exclusive=False, limit_s=limit_s)
 
 
 def _quoted(path: str) -> str:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from threading import Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
+from weakref import ref
 
 from ..errors import ErrorCode, ExecutionError, ProctorError, StoreError
 from ..execution import Record, is_id_prefix, record_from_json
@@ -37,7 +39,7 @@ _PAUSE_S = 0.01
 class Index:
     """One host's way to the index; get it from ``Index.open``. Every method may be called from any thread and after a fork."""
 
-    __slots__ = ("_closed", "_home", "_link", "_locks", "_notices", "_path", "_read_only")
+    __slots__ = ("__weakref__", "_closed", "_forking", "_home", "_link", "_locks", "_notices", "_path", "_read_only")
 
     def __init__(self, home: str, *, read_only: bool) -> None:
         self._home = home
@@ -47,6 +49,7 @@ class Index:
         self._locks: dict[int, Lock] = {}
         self._notices: dict[str, None] = {}
         self._closed = False
+        self._forking: Lock | None = None
 
     @classmethod
     def open(cls, home: str, *, read_only: bool = False) -> Index:
@@ -56,6 +59,7 @@ class Index:
         ``StoreError`` (store_unavailable, store_corrupt).
         """
         index = cls(home, read_only=read_only)
+        _close_over_forks(index)
         index._work(lambda _: None)
         return index
 
@@ -173,6 +177,21 @@ class Index:
         # A thread that did not survive the fork may have held the parent's lock: each process has its own.
         return self._locks.setdefault(os.getpid(), Lock())
 
+    def _before_fork(self) -> None:
+        lock = self._lock()
+        if not lock.acquire(timeout=BUSY_LIMIT_S):
+            return
+        self._forking = lock
+        if self._link is not None and self._link.identity is not None:
+            with suppress(StoreError, OSError):
+                disconnect(self._home, self._link, limit_s=BUSY_LIMIT_S)
+                self._link = None
+
+    def _after_fork(self) -> None:
+        lock, self._forking = self._forking, None
+        if lock is not None:
+            lock.release()
+
     def _current(self, *, write: bool) -> Link:
         link = self._link
         if self._closed:
@@ -247,6 +266,26 @@ class Index:
         except ProctorError as error:
             self._note((f"record_damaged: The index's row for {name} cannot be read. {error.message}",))
             return None
+
+
+def _close_over_forks(index: Index) -> None:
+    # 1. The parent holds a connection. 2. It forks: SQLite's table of locks that "this process" holds comes along, the kernel's locks do
+    # not. 3. The child connects and takes no lock, as the table says that it has it. 4. The parent closes, sees no other user, and removes
+    # the log that the child writes to: rows are lost. Hence no connection is open while a process forks; both reconnect when they need to.
+    register = getattr(os, "register_at_fork", None)
+    if register is None:
+        return
+    reference = ref(index)
+
+    def before() -> None:
+        if (index := reference()) is not None:
+            index._before_fork()
+
+    def after() -> None:
+        if (index := reference()) is not None:
+            index._after_fork()
+
+    register(before=before, after_in_parent=after, after_in_child=after)
 
 
 def _quota_exceeded(session: str, quota: int, unfinished: list[str]) -> ExecutionError:
