@@ -100,7 +100,7 @@ def index(store_home: str, opened: Callable[..., Index]) -> Index:
 
 
 _PRELUDE = """
-import os, sys
+import json, os, sys
 from datetime import UTC, datetime
 from dataclasses import replace
 from proctor.execution import *
@@ -132,7 +132,7 @@ def host(store_home: str) -> Iterator[Callable[[str, str], subprocess.Popen[str]
 
     def start(script: str, name: str = "") -> subprocess.Popen[str]:
         command = [sys.executable, "-c", _PRELUDE + script, store_home, name]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))  # noqa: S603 - our own interpreter and script
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
     yield start

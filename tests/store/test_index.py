@@ -12,13 +12,15 @@ import pytest
 
 from proctor.errors import ErrorCode, ExecutionError, StoreError
 from proctor.execution import Status
-from proctor.store import Index
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-    from conftest import Builder
+    from tests.store.conftest import Builder
+
+    from proctor.execution import Record
+    from proctor.store import Index
 
     Host = Callable[..., subprocess.Popen[str]]
 
@@ -224,7 +226,9 @@ def test_a_newer_database_is_read_and_never_written(store_home: str, index: Inde
     assert newer.recent(5) == [record]
 
 
-def test_a_newer_database_without_the_known_columns_says_that_it_is_newer(store_home: str, index: Index, opened: Callable[..., Index]) -> None:
+def test_a_newer_database_without_the_known_columns_says_that_it_is_newer(
+    store_home: str, index: Index, opened: Callable[..., Index]
+) -> None:
     index.close()
     _execute(store_home, "drop table executions", "pragma user_version = 99")
     newer = opened(store_home)
@@ -254,9 +258,9 @@ def test_a_database_that_stays_locked_is_an_error_that_says_what_to_do(
 
 def test_a_full_disk_is_an_error_that_says_what_to_do(index: Index, build: Builder) -> None:
     index._work(lambda connection: connection.execute("pragma max_page_count = 1"))  # SQLite then gives the error of a full disk
+    records = [build.record() for _ in range(10)]
     with pytest.raises(StoreError, match="full") as caught:
-        for _ in range(10):
-            index.put(build.record())
+        _put_all(index, records)
     assert caught.value.code is ErrorCode.STORE_UNAVAILABLE
     assert "free some space" in caught.value.hint
 
@@ -308,6 +312,11 @@ def test_a_bad_row_is_answered_from_its_run_folder(index: Index, build: Builder)
     assert record is not None
     assert record.status is Status.CREATED
     assert record.command == spec.command
+
+
+def _put_all(index: Index, records: list[Record]) -> None:
+    for record in records:
+        index.put(record)
 
 
 def _execute(home: str, *statements: str) -> None:

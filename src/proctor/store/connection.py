@@ -43,7 +43,7 @@ class Link:
 
 def connect(home: str, *, read_only: bool) -> Link | Identity | None:
     """Return a link to the database; or the identity of the file there that is damaged, or ``None`` when there is none or an empty one."""
-    import sqlite3  # noqa: PLC0415 - keepers never need it and hosts pay for it once
+    import sqlite3
 
     path = os.path.join(home, INDEX)
     with _shared(home, read_only=read_only):
@@ -80,7 +80,7 @@ def _checked_version(connection: sqlite3.Connection) -> int:
 
 def snapshot(home: str, source: Link | None) -> Link:
     """Return a database in memory with what ``source`` holds, or with what the run folders amount to; ``source`` is closed."""
-    import sqlite3  # noqa: PLC0415
+    import sqlite3
 
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     if source is None:
@@ -102,7 +102,7 @@ def disconnect(home: str, link: Link, *, limit_s: float = LOCK_LIMIT_S) -> None:
 
 def _leave(connection: sqlite3.Connection) -> None:
     # The interpreter would close it on its way out; a reference that nobody gives back prevents that.
-    from ctypes import py_object, pythonapi  # noqa: PLC0415 - only after a rebuild
+    from ctypes import py_object, pythonapi
 
     pythonapi.Py_IncRef(py_object(connection))
 

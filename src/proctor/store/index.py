@@ -155,7 +155,7 @@ class Index:
         return self._work(action, write=True)
 
     def _work(self, action: Callable[[Connection], T], *, write: bool = False) -> T:
-        from sqlite3 import DatabaseError  # noqa: PLC0415 - loaded by the connection already
+        from sqlite3 import DatabaseError
 
         with self._lock():
             until = 0.0

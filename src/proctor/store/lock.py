@@ -67,8 +67,8 @@ def _flock(descriptor: int, *, exclusive: bool) -> bool:
 
 
 def _wait(descriptor: int, path: str, *, exclusive: bool, limit_s: float) -> None:
-    from threading import Event  # noqa: PLC0415 - only a contended lock pays for the import
-    from time import monotonic  # noqa: PLC0415
+    from threading import Event
+    from time import monotonic
 
     until = monotonic() + limit_s
     pause = Event()

@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from sqlite3 import Connection
 
-__all__ = ["LOCK_NAME", "Identity", "Stage", "add_missing", "fill", "identity_of", "lacks_rows", "read_record", "replace_index", "row_of", "stage_of"]
+__all__ = [
+    "LOCK_NAME",
+    "Identity",
+    "Stage",
+    "add_missing",
+    "fill",
+    "identity_of",
+    "lacks_rows",
+    "read_record",
+    "replace_index",
+    "row_of",
+    "stage_of",
+]
 
 LOCK_NAME = "index.lock"
 LOCK_LIMIT_S = 300.0  # a rebuild reads every run folder; 100,000 of them were measured to take about a minute
@@ -127,7 +139,7 @@ def _move_aside(path: str) -> str | None:
 
 
 def _make(home: str, path: str, moved: str | None) -> int:
-    import sqlite3  # noqa: PLC0415 - keepers never need it and hosts pay for it once
+    import sqlite3
 
     for part in (*_PARTS, "-journal"):
         if os.path.lexists(path + part):
@@ -161,7 +173,7 @@ def fill(connection: Connection, home: str, moved: str | None = None) -> int:
 
 
 def _salvaged(path: str, wanted: frozenset[str]) -> Iterator[Row]:
-    import sqlite3  # noqa: PLC0415
+    import sqlite3
 
     connection = sqlite3.connect(path, isolation_level=None)
     try:
