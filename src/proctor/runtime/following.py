@@ -35,7 +35,9 @@ class Following:
         until = None if timeout_s is None else time.monotonic() + timeout_s
         if not (yield from live.advance_until(lambda: live.settled, until)):
             raise ExecutionError(
-                ErrorCode.WAIT_TIMEOUT, f"Execution {live.record.id} still runs after {timeout_s:g} s; nothing was stopped.", "Wait again, or stop it."
+                ErrorCode.WAIT_TIMEOUT,
+                f"Execution {live.record.id} still runs after {timeout_s:g} s; nothing was stopped.",
+                "Wait again, or stop it.",
             )
         return self.viewed(encoding=encoding)
 
@@ -62,7 +64,8 @@ class Following:
 
     def read_since(self, offset: int, *, limit: int, stream: int | None) -> Chunk:
         """Read kept output from an absolute offset; reading never consumes."""
-        return SpoolReader(self.live.folder.descriptor).read_since(offset, limit=limit, stream=stream)
+        reader = SpoolReader(self.live.folder.descriptor, live=self.live.record.output.bytes == 0)
+        return reader.read_since(offset, limit=limit, stream=stream)
 
     def next_event(self) -> Steps[Event | None]:
         """Return the next event that was not taken yet, waiting for it; ``None`` once the execution has ended and all were taken."""

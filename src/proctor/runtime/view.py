@@ -17,7 +17,7 @@ __all__ = ["with_view"]
 
 def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] | None, *, encoding: str | None = None) -> Record:
     """Return the record with text, encoding and, for split streams, stdout and stderr; figures are read where nobody could tell them."""
-    reader = SpoolReader(folder.descriptor)
+    reader = SpoolReader(folder.descriptor, live=record.output.bytes == 0)  # nothing written yet is no missing output
     output = record.output
     try:
         if output.bytes == 0 and memory_tail is None:
