@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,9 +20,9 @@ from proctor.testing import Marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 LEAVING_LIMIT_S = 5.0
+NOBODY = 65_534
 
 
 @pytest.fixture
@@ -113,3 +116,42 @@ def cli(home: str) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may reach and fill: pytest's own are closed to others."""
+    folder = Path(tempfile.mkdtemp(prefix="proctor-open-"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def as_plain_user(open_folder: Path, marker: Marker) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a host program as a user without any privilege; ``home`` and ``proctor`` are there for it. Needs root."""
+    if os.getuid() != 0:
+        pytest.skip("taking another user's identity needs root")
+    package = os.path.dirname(os.path.dirname(os.path.abspath(proctor.__file__)))
+    identity: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    environ = {"PATH": os.defpath, "HOME": str(open_folder), "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
+    marker.apply(environ)
+    interpreter = _interpreter_for(identity, environ)
+
+    def run(text: str, *arguments: str, limit_s: float = 30.0) -> subprocess.CompletedProcess[str]:
+        prelude = "import os, sys, proctor\nhome = sys.argv[1]\n"
+        command = [interpreter, "-c", prelude + text, str(open_folder / "home"), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=limit_s, check=False, cwd=open_folder, env=environ, **identity
+        )
+
+    return run
+
+
+def _interpreter_for(identity: dict[str, Any], environ: dict[str, str]) -> str:
+    for program in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        probe = [program, "-c", "import proctor.runtime, sys; sys.exit(sys.version_info < (3, 11))"]
+        with suppress(OSError):
+            if subprocess.run(probe, capture_output=True, check=False, cwd="/", env=environ, **identity).returncode == 0:
+                return program
+    pytest.skip("no Python that a plain user may run, or the package is in a folder closed to others")

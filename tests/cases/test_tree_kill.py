@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import select
 import shlex
 import subprocess
@@ -28,7 +27,7 @@ GRACE_S = 0.5
 
 
 def assert_timed_out_and_gone(record: Record, marker: Marker) -> None:
-    """The record claims a proved ending by timeout, and the witness agrees at this very moment."""
+    """See that the record claims a proved ending by timeout, and that the witness agrees at this very moment."""
     assert marker.commands() == []
     assert (record.status, record.ended_by, record.timed_out) == (Status.TIMED_OUT, EndedBy.TIMEOUT, True)
     assert record.tree is not None
@@ -147,12 +146,11 @@ def test_a_host_killed_with_sigkill_takes_its_work_along(lifetime: str, script: 
 
 
 @pytest.mark.requirement("O-TK-06")
-@pytest.mark.parametrize("round_number", range(6))
+@pytest.mark.parametrize("round_number", range(7))
 def test_a_host_killed_right_after_the_spawn_leaves_nothing(round_number: int, script: Callable[..., Script], marker: Marker) -> None:
     running = script(HOST_THAT_RUNS, "call", "sleep 43251 & sleep 43252")
     assert running.line() == "calling"
-    delay_s = random.Random(round_number).uniform(0, 0.1)
-    select.select([], [], [], delay_s)  # the moment of the kill is what varies
+    select.select([], [], [], round_number / 60)  # the moment of the kill is what varies
     running.kill()
     assert marker.gone_within(3) == []
 
@@ -194,7 +192,7 @@ def test_a_process_that_forks_and_exits_for_ever_is_caught(comets: int, host: Sy
 
 
 @pytest.mark.requirement("O-TK-07")
-def test_a_bystander_of_the_same_user_is_never_signalled(host: SyncProctor, work: Path) -> None:
+def test_a_bystander_of_the_same_user_is_never_signalled(host: SyncProctor) -> None:
     told = "import signal; [signal.signal(n, lambda n, _: print(n, flush=True)) for n in (1, 2, 15, 18)]; print('up', flush=True); input()"
     bystander = subprocess.Popen(["python3", "-c", told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert bystander.stdout is not None
