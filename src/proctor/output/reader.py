@@ -7,6 +7,7 @@ meaning; below what is kept the answer is the first kept offset and the exact nu
 
 from __future__ import annotations
 
+import errno
 import os
 from bisect import bisect_right
 from contextlib import suppress
@@ -120,6 +121,8 @@ class _Folder:
         # other. A descriptor of its own has a position of its own.
         descriptor = os.open(".", os.O_RDONLY | DIRECTORY, dir_fd=self._place)
         try:
+            if not os.fstat(descriptor).st_nlink:  # a removed folder can still be opened, and is empty
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             return os.listdir(descriptor)
         finally:
             os.close(descriptor)

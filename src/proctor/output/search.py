@@ -60,7 +60,7 @@ def search(
     for line in _lines(reader, stream):
         shown = bytes(line.content[:SHOWN_BYTES])
         _follow(found, shown, context)
-        if len(found) == limit and (not context or len(found[-1].after) == context):
+        if len(found) >= limit and (not found or len(found[-1].after) >= context):
             break
         # What overlaps with a piece that matched was reported with it.
         begin = OVERLAP_BYTES if matched and line.continues else 0

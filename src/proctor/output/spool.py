@@ -63,7 +63,8 @@ class _Sealed(NamedTuple):
 class Spool:
     """Keeps the first ``head_bytes`` and the last ``tail_bytes`` of what is written; index bytes of split streams count against both.
 
-    Disk use is at most head + tail + one segment. ``dir_fd`` stays the caller's. Not thread-safe. No method raises for storage trouble.
+    Disk use is at most head + tail + one segment (a 56th of the tail; two where segments do not fill the tail evenly). ``dir_fd`` stays
+    the caller's. Not thread-safe. No method raises for storage trouble. ``counts`` are final after ``close``.
     """
 
     def __init__(self, dir_fd: int, *, head_bytes: int, tail_bytes: int, split: bool, clock: Callable[[], float] = time.monotonic) -> None:
