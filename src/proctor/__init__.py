@@ -1,7 +1,7 @@
 """Proctor runs commands and tells only what it verified.
 
-``async with proctor.open() as p: result = await p.run("pytest -q", cwd=…, timeout=60)``, or ``proctor.open_sync()`` in scripts. The root is lazy
-(PEP 562): importing it loads nothing else, so a keeper does not import the world.
+``async with proctor.open() as p: result = await p.run("pytest -q", cwd=…, timeout=60)``, or ``proctor.open_sync()`` in scripts. The root
+is lazy (PEP 562): importing it loads nothing else, so a keeper does not import the world.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ QUIET: dict[str, str] = {
     "NO_COLOR": "1",
 }
 
-_SECRET_WORDS = frozenset({"SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY"})
+_SECRET_WORDS = frozenset(
+    {"SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
+)
 _SECRET_TAILS = ("_KEY", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_AUTH", "_PAT", "_DSN", "_CONNECTION_STRING", "_DATABASE_URL")
 
 
@@ -56,4 +58,4 @@ _SECRET_TAILS = ("_KEY", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_AUTH", "_P
 def is_secret_name(name: str) -> bool:
     """Tell whether a variable of this name is withheld from commands unless it was asked for by name."""
     upper = name.upper()
-    return not _SECRET_WORDS.isdisjoint(upper.split("_")) or upper.endswith(_SECRET_TAILS) or upper in {"DATABASE_URL"}
+    return not _SECRET_WORDS.isdisjoint(upper.split("_")) or upper.endswith(_SECRET_TAILS) or upper == "DATABASE_URL"

@@ -21,10 +21,12 @@ T = TypeVar("T")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-@cache
-def field_names(cls: type[Any]) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields, in their declared order."""
-    return tuple(field.name for field in fields(cls))
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+# The names of a dataclass's fields, in their declared order.
+field_names: Callable[[Any], tuple[str, ...]] = cache(_field_names)
 
 
 def encode(value: Any) -> Any:
@@ -34,7 +36,7 @@ def encode(value: Any) -> Any:
 
 
 @cache
-def _encoder(kind: type[Any]) -> Callable[[Any], Any]:
+def _encoder(kind: Any) -> Callable[[Any], Any]:
     """Choose once for each type: records are encoded on the way from a command's end to its caller."""
     if issubclass(kind, Enum):
         return lambda value: value.value

@@ -7,7 +7,6 @@ newer keeper's journal still loads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .codec import decode, decoder, encode, many, optional, parse_time
@@ -16,13 +15,14 @@ from .tree import Member, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 __all__ = [
     "Drained",
     "Ended",
     "Event",
-    "Forced",
     "Fault",
+    "Forced",
     "KeeperStarted",
     "Lost",
     "NotStarted",
@@ -66,7 +66,7 @@ class KeeperStarted:
     zygote_pid: int | None = None
     zygote_start_ticks: int | None = None
 
-    CONVERTERS: ClassVar = {"at": parse_time}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Started:
     start_ticks: int
     process_started_at: datetime
 
-    CONVERTERS: ClassVar = {"at": parse_time, "process_started_at": parse_time}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "process_started_at": parse_time}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class NotStarted:
     ended_by: EndedBy
     error: Fault | None = None
 
-    CONVERTERS: ClassVar = {"at": parse_time, "ended_by": EndedBy, "error": optional(decoder(Fault))}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "ended_by": EndedBy, "error": optional(decoder(Fault))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class StopAsked:
     by: str
     reason: str = ""
 
-    CONVERTERS: ClassVar = {"at": parse_time, "ended_by": EndedBy}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "ended_by": EndedBy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class RootEnded:
     exit_code: int | None
     signal: str | None
 
-    CONVERTERS: ClassVar = {"at": parse_time}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class Drained:
     stopping: bool
     output: OutputCounts
 
-    CONVERTERS: ClassVar = {"at": parse_time, "left": many(decoder(Member)), "output": decoder(OutputCounts)}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "left": many(decoder(Member)), "output": decoder(OutputCounts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class Forced:
 
     at: datetime
 
-    CONVERTERS: ClassVar = {"at": parse_time}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class Unresolved:
     tree: Tree
     output: OutputCounts | None = None
 
-    CONVERTERS: ClassVar = {"at": parse_time, "tree": decoder(Tree), "output": optional(decoder(OutputCounts))}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "tree": decoder(Tree), "output": optional(decoder(OutputCounts))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class Ended:
     duration_s: float
     suspended_s: float = 0.0
 
-    CONVERTERS: ClassVar = {"at": parse_time, "tree": decoder(Tree), "output": decoder(OutputCounts)}
+    CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "tree": decoder(Tree), "output": decoder(OutputCounts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,12 +169,17 @@ class Lost:
     tree: Tree
     output: OutputCounts | None = None
 
-    CONVERTERS: ClassVar = {"at": parse_time, "ended_by": EndedBy, "tree": decoder(Tree), "output": optional(decoder(OutputCounts))}
+    CONVERTERS: ClassVar[dict[str, Any]] = {
+        "at": parse_time,
+        "ended_by": EndedBy,
+        "tree": decoder(Tree),
+        "output": optional(decoder(OutputCounts)),
+    }
 
 
 Event = KeeperStarted | Started | NotStarted | StopAsked | RootEnded | Drained | Forced | Unresolved | Ended | Lost
 
-_NAMES: dict[str, type[Event]] = {
+_NAMES: dict[str, type[Any]] = {
     "keeper": KeeperStarted,
     "started": Started,
     "not_started": NotStarted,
@@ -186,7 +191,7 @@ _NAMES: dict[str, type[Event]] = {
     "ended": Ended,
     "lost": Lost,
 }
-_CLASSES: dict[type[Event], str] = {cls: name for name, cls in _NAMES.items()}
+_CLASSES: dict[type[Any], str] = {cls: name for name, cls in _NAMES.items()}
 
 
 def encode_event(event: Event) -> dict[str, Any]:

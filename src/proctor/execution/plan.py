@@ -1,7 +1,7 @@
 """How a stop escalates: ask, wait, force, prove or admit. Pure: the clock and what is known come in, the next step comes out.
 
-    ask (TERM, CONT) ──grace──► force (KILL rounds) ──5 s──► unresolved (KILL once a second, for as long as the keeper lives)
-          └───────── tree empty at any point: proved ─────────┘
+ask (TERM, CONT) ──grace──► force (KILL rounds) ──5 s──► unresolved (KILL once a second, for as long as the keeper lives)
+      └───────── tree empty at any point: proved ─────────┘
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ A record is the fold of the run folder's journal over its spec: ``replay(spec, e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 from ..errors import ErrorCode, TransitionError
@@ -33,6 +32,7 @@ from .tree import Member, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 __all__ = ["Output", "Record", "Stop", "advance", "record_from_json", "record_of", "record_to_json", "replay"]
 

@@ -6,12 +6,14 @@ It names environment variables and never holds their values; those travel to the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .codec import decoder, optional, parse_time, texts
 from .limits import Limits
 from .states import Lifetime, OnLinger, Streams
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = ["SCHEMA", "Launch", "LifetimePair", "Machine", "Spec"]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .codec import decoder, many, optional, parse_time, texts
 from .states import ProofMethod
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = ["Member", "Tree"]
 

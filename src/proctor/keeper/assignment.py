@@ -64,7 +64,12 @@ def pack(spec_json: bytes, launch: Launch, handed: Handed, *, folder_path: str, 
     payload = os.memfd_create("proctor-assignment", os.MFD_CLOEXEC)
     _write_all(payload, b'{"spec": %b, "launch": %b}' % (spec_json, json.dumps(encode(launch)).encode()))
     optional = {"stdin": handed.stdin, "script": handed.script}
-    message = {"id": os.path.basename(folder_path), "path": folder_path, "live": live_output, "extra": [name for name, fd in optional.items() if fd is not None]}
+    message = {
+        "id": os.path.basename(folder_path),
+        "path": folder_path,
+        "live": live_output,
+        "extra": [name for name, fd in optional.items() if fd is not None],
+    }
     extra = tuple(fd for fd in optional.values() if fd is not None)
     descriptors = (handed.folder, handed.lock, handed.connection, payload, handed.host, *extra)
     return Delivery(message=json.dumps(message).encode(), descriptors=descriptors, payload=payload)

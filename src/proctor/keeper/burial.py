@@ -18,7 +18,7 @@ from .sealing import JournalWriter, read_journal_at
 from .timing import OWNER_GONE_GRACE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from ..execution import Event
     from ..process import ProcessBackend
@@ -29,8 +29,9 @@ __all__ = ["Burial"]
 class Burial:
     """The end of everything that dead keepers left to their zygote."""
 
-    def __init__(self, backend: ProcessBackend) -> None:
+    def __init__(self, backend: ProcessBackend, reach: Callable[[str], None]) -> None:
         self._backend = backend
+        self._reach = reach
         self._plan = StopPlan(grace_s=OWNER_GONE_GRACE_S)
         self._due_at = 0.0
         self._signals: list[str] = []
@@ -55,6 +56,7 @@ class Burial:
             case StopStep.ASK:
                 self._signals.append("TERM")
                 self._backend.ask(None, spared)
+                self._reach("zygote_termed")
             case StopStep.FORCE:
                 self._signals.extend(["KILL"] if "KILL" not in self._signals else [])
                 self._backend.force(spared)
@@ -62,6 +64,7 @@ class Burial:
                 survivors = self._backend.members((), spared)
                 self._write(Unresolved(at=_now(), tree=Tree(proved=False, method=ProofMethod.NONE, survivors=survivors, escalated=True)))
             case StopStep.PROVED:
+                self._reach("zygote_proved")
                 signals = tuple(self._signals)
                 tree = Tree(proved=True, method=self._backend.proof, escalated="KILL" in signals, signals=signals)
                 self._write(Lost(at=_now(), ended_by=EndedBy.KEEPER_LOST, tree=tree))

@@ -49,7 +49,8 @@ class Capture:
 
     def drain(self, selector: selectors.BaseSelector) -> bool:
         """Take everything that is in the pipes now, up to a bound; return whether anything came."""
-        return any([self._take(selector, pump) for pump in tuple(self._pumps)])
+        moved = [self._take(selector, pump) for pump in tuple(self._pumps)]
+        return any(moved)
 
     def counts(self) -> OutputCounts:
         """Return the figures so far."""

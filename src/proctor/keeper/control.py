@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ProctorError
 from ..execution.layout import CONTROL, TOKEN
-from .protocol import SPOKEN, LineBuffer, ProtocolFault, line_of
+from .protocol import SPOKEN, LineBuffer, ProtocolError, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class Peer:
     """One connection: what it has not finished saying, and what it has not read yet."""
 
     def __init__(self, connection: socket.socket, *, trusted: bool) -> None:
-        connection.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        connection.setblocking(False)
         self.connection = connection
         self.trusted = trusted
         self.wants_events = trusted
@@ -79,7 +79,7 @@ class Peer:
             return self._lines.feed(data)
         except BlockingIOError:
             return []
-        except (OSError, ProtocolFault):
+        except (OSError, ProtocolError):
             self.gone = True
             return []
 

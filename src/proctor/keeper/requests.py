@@ -42,7 +42,9 @@ class Requests:
             case "tail":
                 offset, data = self._keeper.capture.spool.memory_tail()
                 return {"offset": offset, "data": base64.b64encode(data).decode()}
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"This keeper does not know the request {op!r}.", "Ask with the version that started it.")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"This keeper does not know the request {op!r}.", "Ask with the version that started it."
+        )
 
     def _status(self) -> dict[str, Any]:
         keeper = self._keeper
@@ -77,7 +79,9 @@ class Requests:
             raise RequestError(ErrorCode.INVALID_REQUEST, "More than 64 KiB in one write.", "Split it.")
         feed = self._keeper.feed
         if feed is None:
-            raise ExecutionError(ErrorCode.STDIN_CLOSED, "The command's standard input is not a pipe of proctor's.", "Start it with stdin='pipe'.")
+            raise ExecutionError(
+                ErrorCode.STDIN_CLOSED, "The command's standard input is not a pipe of proctor's.", "Start it with stdin='pipe'."
+            )
         taken = feed.accept(data, eof=bool(request.get("eof")))
         self._keeper.watch_feed()
         return {"taken": taken}

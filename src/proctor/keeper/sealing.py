@@ -35,7 +35,7 @@ def read_journal_at(folder: int) -> JournalContent:
 class JournalWriter:
     """Appends events to one run folder's journal."""
 
-    def __init__(self, folder: int, *, make_room: Callable[[int], None] | None = None) -> None:
+    def __init__(self, folder: int, *, make_room: Callable[[int], object] | None = None) -> None:
         self._folder = folder
         self._make_room = make_room
         self._descriptor: int | None = None

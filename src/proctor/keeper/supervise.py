@@ -16,7 +16,7 @@ import signal
 import socket
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..execution import (
     Drained,
@@ -40,7 +40,6 @@ from ..execution import (
     Tree,
     Unresolved,
     advance,
-    encode,
     next_step,
     record_of,
 )
@@ -49,10 +48,20 @@ from .capture import Capture
 from .control import Control
 from .deadlines import Deadlines
 from .feed import Feed
-from .requests import Requests
 from .protocol import line_of
+from .requests import Requests
 from .sealing import JournalWriter
-from .timing import DOOR_AFTER_S, DRAIN_LIMIT_S, OUTPUT_NOTICE_S, OWNER_GONE_GRACE_S, QUIET_S, SEAL_LIMIT_S, SEAL_RETRY_S, SESSION_CHECK_S, SESSION_UNHELD_S
+from .timing import (
+    DOOR_AFTER_S,
+    DRAIN_LIMIT_S,
+    OUTPUT_NOTICE_S,
+    OWNER_GONE_GRACE_S,
+    QUIET_S,
+    SEAL_LIMIT_S,
+    SEAL_RETRY_S,
+    SESSION_CHECK_S,
+    SESSION_UNHELD_S,
+)
 
 if TYPE_CHECKING:
     from ..execution import Member
@@ -121,8 +130,8 @@ class Supervisor:
 
     def _listen(self) -> None:
         self._wake, wake_end = socket.socketpair()
-        self._wake.setblocking(False)  # noqa: FBT003 - the standard library's signature
-        wake_end.setblocking(False)  # noqa: FBT003
+        self._wake.setblocking(False)
+        wake_end.setblocking(False)
         self._wake_end = wake_end
         signal.set_wakeup_fd(wake_end.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
@@ -307,7 +316,7 @@ class Supervisor:
             self._reach("keeper_root_ended")
 
     def _settle(self, now: float) -> None:
-        """The root ended by itself: end with it, or decide about what it left once output is quiet."""
+        """End with a root that ended by itself, or decide about what it left once output is quiet."""
         if self._empty:
             self._end()
             return
@@ -328,7 +337,7 @@ class Supervisor:
             self._advance_stop(now)
 
     def _end(self) -> None:
-        """The tree is proved empty. Take what it left in the pipes; a pipe that a stranger holds open is not waited for."""
+        """Tell the ending of a tree proved empty, after what it left in the pipes; a pipe that a stranger holds is not waited for."""
         while self.capture.drain(self._selector):
             pass
         tree = self._tree(proved=True)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["DOOR_AFTER_S", "DRAIN_LIMIT_S", "OUTPUT_NOTICE_S", "OWNER_GONE_GRACE_S", "QUIET_S", "SEAL_LIMIT_S", "SEAL_RETRY_S", "SESSION_CHECK_S", "SESSION_UNHELD_S"]
+__all__ = [
+    "DOOR_AFTER_S",
+    "DRAIN_LIMIT_S",
+    "OUTPUT_NOTICE_S",
+    "OWNER_GONE_GRACE_S",
+    "QUIET_S",
+    "SEAL_LIMIT_S",
+    "SEAL_RETRY_S",
+    "SESSION_CHECK_S",
+    "SESSION_UNHELD_S",
+]
 
 DOOR_AFTER_S = 0.01  # when the control socket appears; a host that looks for it earlier tries again (`runtime.link`)
 QUIET_S = 0.25  # silence after the root's end that counts as "nothing more is coming" (DESIGN section 2)

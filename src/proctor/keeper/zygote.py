@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -62,7 +63,7 @@ class Zygote:
         self._roster, self._roster_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._wake, self._wake_end = socket.socketpair()
         for end in (self._roster, self._wake, self._wake_end):
-            end.setblocking(False)  # noqa: FBT003 - the standard library's signature
+            end.setblocking(False)
 
     def serve(self) -> None:
         """Run until host and keepers are gone."""
@@ -142,13 +143,14 @@ class Zygote:
                 self._spares.discard(pid)
             elif (ward := self._wards.pop(pid, None)) is not None and status != 0:
                 self._reach("zygote_bereft")
-                self._burial = self._burial or Burial(self._backend)
+                self._burial = self._burial or Burial(self._backend, self._reach)
                 self._burial.add(ward.execution_id, ward.folder)
 
     def _mourn(self) -> None:
         """Go on ending what dead keepers left; their executions end together, for strays carry no name tag that could be trusted."""
         if self._burial is not None and self._burial.advance(time.monotonic(), spared={*self._spares, *self._wards}):
             self._burial = None
+            self._reach("zygote_buried")
 
 
 class _HangUp:
@@ -168,11 +170,10 @@ def _keep(requests: socket.socket, roster: socket.socket, checkpoints: Checkpoin
     requests.close()
     if not data:
         return 0
+    checkpoints.reach("keeper_received")
     message = json.loads(data)
-    try:
+    with suppress(OSError):  # the zygote is gone: this keeper goes on without a second net, and says so
         roster.send(json.dumps({"pid": os.getpid(), "id": message["id"], "path": message["path"]}).encode())
-    except OSError:
-        pass  # the zygote is gone: this keeper goes on without a second net, and says so
     roster.close()
     checkpoints.reach("keeper_taken")
     assignment = unpack(message, list(descriptors))
@@ -195,7 +196,7 @@ def _log(folder: int) -> None:
 
 
 def _raise_own_limits() -> None:
-    """A host's limits are for its commands, which get them by name; a keeper must be able to write its output and its ending."""
+    """Free a keeper from limits that the host means for its commands: it must be able to write its output and its ending."""
     for which in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_DATA):
         soft, hard = resource.getrlimit(which)
         if soft != hard:

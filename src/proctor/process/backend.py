@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ..errors import ErrorCode
-
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
+    from ..errors import ErrorCode
     from ..execution import Launch, Machine, Member, ProofMethod
 
 __all__ = ["ProcessBackend", "Reaped", "Root", "Sent", "SpawnError", "Surroundings"]

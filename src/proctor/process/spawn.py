@@ -117,7 +117,7 @@ def _become(launch: Launch, ends: tuple[int, ...], report: int) -> NoReturn:
         step = 3
         os.chdir(launch.cwd)
         step = 4
-        _first_that_runs(_candidates(launch), lambda program: os.execve(program, launch.argv, launch.env))
+        _first_that_runs(_candidates(launch), lambda program: os.execve(program, launch.argv, launch.env))  # noqa: S606 - that is what is asked for
     except OSError as error:
         os.write(report, b"%d %d" % (step, error.errno or 0))
     finally:
@@ -189,7 +189,9 @@ def _explain_cwd(cwd: str, errno: int, text: str) -> SpawnError:
         return SpawnError(ErrorCode.CWD_NOT_FOUND, f"The working folder {cwd} does not exist.", "Make it first, or give another cwd.")
     if errno in (ENOTDIR, ELOOP):
         return SpawnError(ErrorCode.CWD_NOT_A_DIRECTORY, f"The working folder {cwd} is not a folder.", "Give a folder as cwd.")
-    return SpawnError(ErrorCode.CWD_NOT_ACCESSIBLE, f"The working folder {cwd} cannot be entered: {text}.", "Give a folder that this user may enter.")
+    return SpawnError(
+        ErrorCode.CWD_NOT_ACCESSIBLE, f"The working folder {cwd} cannot be entered: {text}.", "Give a folder that this user may enter."
+    )
 
 
 def _explain_exec(launch: Launch, errno: int, text: str) -> SpawnError:
@@ -211,7 +213,9 @@ def too_long(launch: Launch) -> SpawnError:
     for position, word in enumerate(launch.argv):
         if len(os.fsencode(word)) >= _STRING_LIMIT:
             hint = "Pass it through a file or standard input."
-            return SpawnError(ErrorCode.ARGUMENT_TOO_LONG, f"Argument {position} has {len(os.fsencode(word))} bytes; the limit is {limit}.", hint)
+            return SpawnError(
+                ErrorCode.ARGUMENT_TOO_LONG, f"Argument {position} has {len(os.fsencode(word))} bytes; the limit is {limit}.", hint
+            )
     for name, value in launch.env.items():
         size = len(os.fsencode(f"{name}={value}"))
         if size >= _STRING_LIMIT:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..errors import ErrorCode, RequestError
@@ -10,6 +9,7 @@ from ..execution import Lifetime, OnLinger, Streams
 from .base import Request
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
 __all__ = ["Options", "request_of"]
@@ -18,9 +18,10 @@ __all__ = ["Options", "request_of"]
 class Options(TypedDict, total=False):
     """Keyword arguments of ``run`` and ``start``.
 
-    ``timeout``, ``idle_timeout``, ``ttl`` and ``grace`` are seconds; ``output_limit`` is bytes, and reaching it stops the command. ``shell`` names a
-    dialect; ``env`` adds variables, ``env_pass`` lets withheld ones through by name. ``stdin`` is ``"null"``, ``"pipe"``, bytes or a descriptor.
-    ``streams`` is ``"split"`` or ``"merged"``; ``on_linger`` is ``"stop"`` or ``"keep"``; ``lifetime`` is ``"call"``, ``"host"``, ``"session"`` or ``"detached"``.
+    ``timeout``, ``idle_timeout``, ``ttl`` and ``grace`` are seconds; ``output_limit`` is bytes, and reaching it stops the command.
+    ``shell`` names a dialect; ``env`` adds variables, ``env_pass`` lets withheld ones through by name. ``stdin`` is ``"null"``, ``"pipe"``,
+    bytes or a descriptor. ``streams`` is ``"split"`` or ``"merged"``; ``on_linger`` is ``"stop"`` or ``"keep"``; ``lifetime`` is ``"call"``,
+    ``"host"``, ``"session"`` or ``"detached"``.
     """
 
     cwd: str | PathLike[str] | None

@@ -6,12 +6,11 @@ whole tree, proved, before the cancellation goes on; a task cancelled before its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ..execution import Lifetime
 from .asking import request_of
 from .following import READ_LIMIT_BYTES, Following
-from .local import LocalRuntime
 from .steps import run_async
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from ..execution import Event, Record
     from ..output import Chunk
     from .asking import Options
+    from .local import LocalRuntime
 
 __all__ = ["Execution", "Proctor"]
 
@@ -31,7 +31,7 @@ class Proctor:
     def __init__(self, runtime: LocalRuntime) -> None:
         self.runtime = runtime
 
-    async def __aenter__(self) -> Proctor:
+    async def __aenter__(self) -> Self:
         """Start the zygote, so that the first command does not wait for it."""
         self.runtime.warm()
         return self
@@ -86,7 +86,7 @@ class Execution:
     def __init__(self, following: Following) -> None:
         self._following = following
 
-    async def __aenter__(self) -> Execution:
+    async def __aenter__(self) -> Self:
         """Return itself."""
         return self
 
@@ -108,7 +108,7 @@ class Execution:
         """The record as this host knows it, without the view of the output."""
         return self._following.live.record
 
-    async def wait(self, timeout: float | None = None) -> Record:
+    async def wait(self, timeout: float | None = None) -> Record:  # noqa: ASYNC109 - it bounds the waiting, and cancels nothing
         """Wait for the result; raises ``ExecutionError`` (wait_timeout) after ``timeout`` seconds and stops nothing."""
         return await run_async(self._following.wait(timeout_s=timeout))
 

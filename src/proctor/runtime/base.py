@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..execution import Lifetime, OnLinger, Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Request"]
 

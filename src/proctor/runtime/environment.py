@@ -72,10 +72,14 @@ class Environment:
 
 def _check_name(name: str) -> None:
     if not name or "=" in name or "\0" in name:
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"{name!r} cannot be the name of an environment variable.", "Use NAME without = or NUL.")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"{name!r} cannot be the name of an environment variable.", "Use NAME without = or NUL."
+        )
 
 
 def _check(name: str, value: str) -> None:
     _check_name(name)
     if "\0" in value:
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"The value of environment variable {name} holds a NUL.", "Pass such data through a file.")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"The value of environment variable {name} holds a NUL.", "Pass such data through a file."
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ErrorCode, ExecutionError, KeeperError, OutputError, ProctorError, RequestError
 from ..execution.layout import CONTROL
-from ..keeper import LineBuffer, ProtocolFault, line_of
+from ..keeper import LineBuffer, ProtocolError, line_of
 from .steps import Wait
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Link:
     """A connection, and whoever is to hear its notices."""
 
     def __init__(self, connection: socket.socket, hear: Callable[[dict[str, Any]], None], *, token: str | None = None) -> None:
-        connection.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        connection.setblocking(False)
         self._connection = connection
         self._hear = hear
         self._token = token
@@ -91,7 +91,7 @@ class Link:
             messages = self._lines.feed(data)
         except BlockingIOError:
             return False
-        except (OSError, ProtocolFault):
+        except (OSError, ProtocolError):
             self.close()
             return True
         if not data:
@@ -113,7 +113,7 @@ def connect(
     """
     until = time.monotonic() + limit_s
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    connection.setblocking(False)
     while True:
         try:
             connection.connect(f"/proc/self/fd/{folder}/{CONTROL}")

@@ -146,7 +146,7 @@ class Live:
         return (yield from self._link.ask(op, **fields))
 
     def _find_out(self, until: float | None) -> Steps[None]:
-        """The connection ended without an ending: ask the folder, the lock and the machine."""
+        """Ask the folder, the lock and the machine, when the connection ended without an ending."""
         if self._link is not None:
             self._link.close()
             self._link = None

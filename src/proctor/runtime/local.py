@@ -13,13 +13,13 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import dialects, workspace
 from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
 from ..execution import Limits, OnLinger, Record, Verdict, encode, is_id, is_id_prefix, make_id, record_of
 from ..keeper import Handed, Zygote, pack
-from ..process import HostSurroundings
+from ..process import Checkpoints, HostSurroundings
 from ..store import Index, RunFolder, home_path, open_home
 from . import bounds
 from .environment import Environment
@@ -46,7 +46,9 @@ FULL_SCAN_S = 86_400.0
 class LocalRuntime:
     """One host's access to one home. Thread-safe; a fork of the process gets a zygote of its own at its next start."""
 
-    def __init__(self, *, home: str | None = None, environ: Mapping[str, str] | None = None, environment: Environment | None = None) -> None:
+    def __init__(
+        self, *, home: str | None = None, environ: Mapping[str, str] | None = None, environment: Environment | None = None
+    ) -> None:
         self._environ = dict(os.environ if environ is None else environ)
         self.home = open_home(
             home or home_path(self._environ, dialects.platform_name(), os.path.expanduser("~")),
@@ -57,6 +59,7 @@ class LocalRuntime:
         self._surroundings = HostSurroundings()
         self._machine = self._surroundings.machine()
         self.reconciler = Reconciler(self._machine, self._surroundings)
+        self._reach = Checkpoints("host", self._environ.get("PROCTOR_CHECKPOINTS")).reach
         self._zygote: Zygote | None = None
         self._zygote_lock = threading.Lock()
         self._host_fd: int | None = None
@@ -76,7 +79,7 @@ class LocalRuntime:
         try:
             yield from live.advance_until(lambda: live.started, time.monotonic() + START_LIMIT_S)
         except Abandoned:
-            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up", grace_s=0.0)
+            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up")
             self.remember(live.record)
             raise
         finally:
@@ -86,7 +89,9 @@ class LocalRuntime:
             self.remember(live.record)
         elif not live.started:
             live.close()
-            raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, f"Execution {live.record.id} did not start within {START_LIMIT_S:g} s.", "See `proctor show`.")
+            raise KeeperError(
+                ErrorCode.KEEPER_UNREACHABLE, f"Execution {live.record.id} did not start within {START_LIMIT_S:g} s.", "See `proctor show`."
+            )
         return live
 
     def run(self, request: Request) -> Steps[Record]:
@@ -111,18 +116,21 @@ class LocalRuntime:
     def _create(self, decided: Plan, request: Request) -> tuple[Live, int | None]:
         spec_json = json.dumps(encode(decided.spec)).encode()
         folder = RunFolder.create(self.home, decided.spec.id, spec_json)
+        self._reach("host_described")
         record = record_of(decided.spec)
         try:
             self.index.reserve(record, session_quota=None)
         except BaseException:
             folder.discard()
             raise
+        self._reach("host_reserved")
         live = Live(record, folder, self.reconciler)
         stdin, ours = self._stdin(request)
         try:
             self._assign(live, spec_json, decided, stdin, live_output=request.live_output)
         finally:
             folder.release_lock()
+        self._reach("host_released")
         self._save_pending()
         return live, ours
 
@@ -132,11 +140,14 @@ class LocalRuntime:
         ours, theirs = socket.socketpair()
         if folder.lock is None:
             raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, "The run folder's lock was given away already.", "")
-        handed = Handed(folder=folder.descriptor, lock=folder.lock, connection=theirs.fileno(), host=self._own_pidfd(), stdin=stdin, script=script)
+        handed = Handed(
+            folder=folder.descriptor, lock=folder.lock, connection=theirs.fileno(), host=self._own_pidfd(), stdin=stdin, script=script
+        )
         delivery = pack(spec_json, decided.launch, handed, folder_path=folder.path, live_output=live_output)
         try:
             for _ in range(ZYGOTE_ATTEMPTS):
                 if self._ensure_zygote().assign(delivery):
+                    self._reach("host_assigned")
                     live.follow(Link(ours, live.hear))
                     return
                 self._drop_zygote()

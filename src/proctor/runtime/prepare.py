@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from .. import dialects
 from ..errors import ErrorCode, RequestError
-from ..execution import MAXIMUM_TIMEOUT_S, Launch, Lifetime, LifetimePair, Limits, Machine, OnLinger, Spec, clamp
+from ..execution import MAXIMUM_TIMEOUT_S, Launch, Lifetime, LifetimePair, Limits, Machine, OnLinger, Spec, changed, clamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +99,19 @@ def plan(request: Request, world: World, *, execution_id: str, created_at: datet
 
 def check(request: Request) -> None:
     """Raise ``invalid_request`` for what no start could make sense of; the message names the part and what to do."""
+    _check_command(request)
+    _check_numbers(request)
+    if request.session is not None and not _SESSION.fullmatch(request.session):
+        raise _invalid(f"{request.session!r} cannot be a session's name.", "Use up to 100 letters, digits, dots, dashes and underscores.")
+    if request.lifetime is Lifetime.SESSION and request.session is None:
+        raise _invalid("The lifetime 'session' needs a session's name.", "Give one with --session, or use the lifetime 'detached'.")
+    if request.tty:
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_HERE, "Terminal commands are not in this version; nothing was started.", "Leave out --tty."
+        )
+
+
+def _check_command(request: Request) -> None:
     if (request.command is None) == (request.argv is None):
         raise _invalid("Give either a command text or an argv.", "A text runs in a shell, a list runs without one.")
     if request.argv is not None and (not request.argv or not request.argv[0]):
@@ -107,17 +120,16 @@ def check(request: Request) -> None:
         raise _invalid("The command is empty.", "Give the text to run.")
     for word in request.argv or (request.command or "",):
         if "\0" in word:
-            raise _invalid("The command holds a NUL character, which no program can receive.", "Pass such data through a file or standard input.")
+            raise _invalid(
+                "The command holds a NUL character, which no program can receive.", "Pass such data through a file or standard input."
+            )
+
+
+def _check_numbers(request: Request) -> None:
     for name in ("timeout_s", "idle_timeout_s", "ttl_s", "grace_s", "output_limit_bytes"):
         value = getattr(request, name)
         if value is not None and not (math.isfinite(value) and (value > 0 or (name == "grace_s" and value == 0))):
             raise _invalid(f"{name} must be a positive number, not {value!r}.", "Leave it out for no limit.")
-    if request.session is not None and not _SESSION.fullmatch(request.session):
-        raise _invalid(f"{request.session!r} cannot be a session's name.", "Use up to 100 letters, digits, dots, dashes and underscores.")
-    if request.lifetime is Lifetime.SESSION and request.session is None:
-        raise _invalid("The lifetime 'session' needs a session's name.", "Give one with --session, or use the lifetime 'detached'.")
-    if request.tty:
-        raise RequestError(ErrorCode.UNSUPPORTED_HERE, "Terminal commands are not in this version; nothing was started.", "Leave out --tty.")
 
 
 def limits_of(request: Request, defaults: Limits) -> Limits:
@@ -129,7 +141,7 @@ def limits_of(request: Request, defaults: Limits) -> Limits:
         "ttl_s": request.ttl_s,
         "grace_s": request.grace_s,
     }
-    limits = replace(defaults, **{name: value for name, value in asked.items() if value is not None})
+    limits = changed(defaults, **{name: value for name, value in asked.items() if value is not None})
     return clamp(limits, maximum_timeout_s=MAXIMUM_TIMEOUT_S)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -79,7 +80,9 @@ class Reconciler:
 
     def _judge(self, record: Record, content: JournalContent, folder: RunFolder) -> Verdict:
         machine, here = record.machine, self._machine
-        same_place = machine == here or (machine.id == here.id and machine.boot_id == here.boot_id and machine.pid_namespace == here.pid_namespace)
+        same_place = machine == here or (
+            machine.id == here.id and machine.boot_id == here.boot_id and machine.pid_namespace == here.pid_namespace
+        )
         alive = folder.keeper_alive()
         if not alive and not record.ended:
             # The keeper may have sealed its ending between our reading the journal and trying its lock.
@@ -152,10 +155,8 @@ class Reconciler:
         known, _ = _read(folder)
         if isinstance(event, Unresolved) and _same_survivors(known, event):
             return known
-        try:
+        with suppress(BlockingIOError):  # somebody else is writing the same; what they wrote counts
             append_if_open(folder.path, event)
-        except BlockingIOError:
-            pass  # somebody else is writing the same; what they wrote counts
         return _read(folder)[0]
 
 

@@ -1,17 +1,17 @@
 """The library for scripts without asyncio: ``with proctor.open_sync() as p: result = p.run("pytest -q", timeout=60)``.
 
-The same words and the same meaning as the asyncio face. Ctrl-C during ``run`` stops the whole tree, proved, before KeyboardInterrupt goes on.
+The same words and the same meaning as the asyncio face. Ctrl-C during ``run`` stops the whole tree, proved, before KeyboardInterrupt goes
+on.
 Threads may share one ``SyncProctor``; an execution is followed by one thread at a time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ..execution import Lifetime
 from .asking import request_of
 from .following import READ_LIMIT_BYTES, Following
-from .local import LocalRuntime
 from .steps import run_blocking
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..execution import Event, Record
     from ..output import Chunk
     from .asking import Options
+    from .local import LocalRuntime
 
 __all__ = ["SyncExecution", "SyncProctor"]
 
@@ -31,7 +32,7 @@ class SyncProctor:
     def __init__(self, runtime: LocalRuntime) -> None:
         self.runtime = runtime
 
-    def __enter__(self) -> SyncProctor:
+    def __enter__(self) -> Self:
         """Start the zygote, so that the first command does not wait for it."""
         self.runtime.warm()
         return self
@@ -86,7 +87,7 @@ class SyncExecution:
     def __init__(self, following: Following) -> None:
         self._following = following
 
-    def __enter__(self) -> SyncExecution:
+    def __enter__(self) -> Self:
         """Return itself."""
         return self
 
