@@ -27,7 +27,7 @@ NOBODY = 65_534
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A proctor home of this test's own, and a user's home without a profile that would slow each login shell."""
+    """Give a proctor home of this test's own, and a user's home without a profile that would slow each login shell."""
     user = tmp_path / "user"
     user.mkdir()
     monkeypatch.setenv("HOME", str(user))
@@ -37,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(autouse=True)
 def marker(home: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Marker]:
-    """The witness; at the end nothing that carries its mark may be left, proctor's own processes included."""
+    """Give the witness; at the end nothing that carries its mark may be left, proctor's own processes included."""
     del home
     witness = Marker()
     environ: dict[str, str] = {}
@@ -54,7 +54,7 @@ def marker(home: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Marker]:
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, entered."""
+    """Enter an empty working folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -63,7 +63,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def host(home: str, marker: Marker) -> Iterator[proctor.SyncProctor]:
-    """The blocking face on this test's home."""
+    """Open the blocking face on this test's home."""
     del marker  # it must outlive the host
     with proctor.open_sync(home=home) as opened:
         yield opened
@@ -120,7 +120,7 @@ def cli(home: str) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user may reach and fill: pytest's own are closed to others."""
+    """Make a folder that every user may reach and fill: pytest's own are closed to others."""
     folder = Path(tempfile.mkdtemp(prefix="proctor-open-"))
     folder.chmod(0o777)
     yield folder

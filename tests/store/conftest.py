@@ -103,6 +103,7 @@ _PRELUDE = """
 import json, os, sys
 from datetime import UTC, datetime
 from dataclasses import replace
+from proctor.errors import ProctorError
 from proctor.execution import *
 from proctor.store import Index, RunFolder
 
@@ -116,7 +117,11 @@ def add(index, command, session=None, quota=None):
                 command=command, session=session)
     folder = RunFolder.create(home, spec.id, json.dumps(encode(spec)).encode())
     record = record_of(spec)
-    index.reserve(record, session_quota=quota)
+    try:
+        index.reserve(record, session_quota=quota)
+    except ProctorError:
+        folder.discard()
+        raise
     folder.close()
     return record
 

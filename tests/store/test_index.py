@@ -146,8 +146,8 @@ index = Index.open(home)
 for number in range(20):
     try:
         add(index, name, session="shared", quota=8)
-    except ExecutionError:
-        pass
+    except ExecutionError as error:
+        assert error.code == "quota_exceeded"
 index.close()
 """
     hosts = [host(script, name) for name in ("left", "right")]

@@ -32,11 +32,10 @@ field_names: Callable[[Any], tuple[str, ...]] = cache(_field_names)
 def encode(value: Any) -> Any:
     """Return ``value`` as JSON-ready lists, dicts, strings and numbers."""
     kind = type(value)
-    return value if kind in _SCALARS else _encoder(kind)(value)
+    return value if kind in _SCALARS else _encoder_of(kind)(value)
 
 
-@cache
-def _encoder(kind: Any) -> Callable[[Any], Any]:
+def _make_encoder(kind: Any) -> Callable[[Any], Any]:
     """Choose once for each type: records are encoded on the way from a command's end to its caller."""
     if issubclass(kind, Enum):
         return lambda value: value.value
@@ -48,6 +47,9 @@ def _encoder(kind: Any) -> Callable[[Any], Any]:
         return lambda value: {key: item if type(item) in _SCALARS else encode(item) for key, item in value.items()}
     names = field_names(kind)
     return lambda value: {name: part if type(part := getattr(value, name)) in _SCALARS else encode(part) for name in names}
+
+
+_encoder_of: Callable[[Any], Callable[[Any], Any]] = cache(_make_encoder)
 
 
 def changed(value: T, **changes: Any) -> T:

@@ -76,7 +76,15 @@ BOUND_TO_HOST = frozenset({Lifetime.CALL, Lifetime.HOST})
 class Supervisor:
     """Keeps one execution. ``run`` returns once the ending is sealed."""
 
-    def __init__(self, assignment: Assignment, *, backend: ProcessBackend, surroundings: Surroundings, checkpoints: Checkpoints) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        *,
+        backend: ProcessBackend,
+        surroundings: Surroundings,
+        checkpoints: Checkpoints,
+        zygote_pid: int,
+    ) -> None:
         self._assignment = assignment
         self._backend = backend
         self._surroundings = surroundings
@@ -89,7 +97,7 @@ class Supervisor:
         self._control = Control(self._selector, Requests(self))
         self.feed: Feed | None = None
         self.root: Root | None = None
-        self._zygote_pid = os.getppid()
+        self._zygote_pid = zygote_pid
         self._deadlines: Deadlines | None = None
         self._plan: StopPlan | None = None
         self._plan_at = 0.0
@@ -147,8 +155,8 @@ class Supervisor:
                 at=_now(),
                 pid=os.getpid(),
                 start_ticks=ticks(os.getpid()) or 0,
-                zygote_pid=self._zygote_pid,
-                zygote_start_ticks=ticks(self._zygote_pid),
+                zygote_pid=self._zygote_pid if self.second_net else None,
+                zygote_start_ticks=ticks(self._zygote_pid) if self.second_net else None,
             )
         )
         self._listened_at = time.monotonic()

@@ -53,6 +53,7 @@ class Zygote:
         self._requests = requests
         self._checkpoints_at = checkpoints_at
         self._reach = Checkpoints("zygote", checkpoints_at).reach
+        self._pid = os.getpid()
         self._backend = Backend()
         self._backend.adopt()
         self._spares: set[int] = set()
@@ -114,11 +115,34 @@ class Zygote:
             self._backend.adopt()
             if not _is_readable(self._requests):  # else somebody waits already
                 rehearse()
-            status = _keep(self._requests, self._roster_end, Checkpoints("keeper", self._checkpoints_at))
+            status = self._keep(Checkpoints("keeper", self._checkpoints_at))
         except BaseException:  # noqa: BLE001 - a fork must not run its parent's code any further, whatever happened
             traceback.print_exc()
         finally:
             os._exit(status)
+
+    def _keep(self, checkpoints: Checkpoints) -> int:
+        """Wait for a request, say that it is taken, and keep its execution; returns the exit status of the keeper."""
+        data, descriptors, _, _ = socket.recv_fds(self._requests, MESSAGE_LIMIT, DESCRIPTOR_LIMIT, socket.MSG_CMSG_CLOEXEC)
+        self._requests.close()
+        if not data:
+            return 0
+        checkpoints.reach("keeper_received")
+        message = json.loads(data)
+        try:
+            self._roster_end.send(json.dumps({"pid": os.getpid(), "id": message["id"], "path": message["path"]}).encode())
+        except OSError:
+            pass  # the zygote is gone: this keeper goes on without a second net, and says so
+        self._roster_end.close()
+        checkpoints.reach("keeper_taken")
+        assignment = unpack(message, list(descriptors))
+        surroundings = HostSurroundings()
+        try:
+            Supervisor(assignment, backend=Backend(), surroundings=surroundings, checkpoints=checkpoints, zygote_pid=self._pid).run()
+        except BaseException:  # noqa: BLE001 - the last thing that a broken keeper can do is to say why; the zygote does the rest
+            _log(assignment.folder)
+            return 1
+        return 0
 
     def _read_roster(self) -> None:
         while True:
@@ -162,27 +186,6 @@ class _HangUp:
 
     def seen(self) -> bool:
         return bool(self._poll.poll(0))
-
-
-def _keep(requests: socket.socket, roster: socket.socket, checkpoints: Checkpoints) -> int:
-    """Wait for a request, say that it is taken, and keep its execution; returns the exit status of the keeper."""
-    data, descriptors, _, _ = socket.recv_fds(requests, MESSAGE_LIMIT, DESCRIPTOR_LIMIT, socket.MSG_CMSG_CLOEXEC)
-    requests.close()
-    if not data:
-        return 0
-    checkpoints.reach("keeper_received")
-    message = json.loads(data)
-    with suppress(OSError):  # the zygote is gone: this keeper goes on without a second net, and says so
-        roster.send(json.dumps({"pid": os.getpid(), "id": message["id"], "path": message["path"]}).encode())
-    roster.close()
-    checkpoints.reach("keeper_taken")
-    assignment = unpack(message, list(descriptors))
-    try:
-        Supervisor(assignment, backend=Backend(), surroundings=HostSurroundings(), checkpoints=checkpoints).run()
-    except BaseException:  # noqa: BLE001 - the last thing that a broken keeper can do is to say why; the zygote does the rest
-        _log(assignment.folder)
-        return 1
-    return 0
 
 
 def _is_readable(requests: socket.socket) -> bool:

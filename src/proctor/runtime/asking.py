@@ -20,8 +20,8 @@ class Options(TypedDict, total=False):
 
     ``timeout``, ``idle_timeout``, ``ttl`` and ``grace`` are seconds; ``output_limit`` is bytes, and reaching it stops the command.
     ``shell`` names a dialect; ``env`` adds variables, ``env_pass`` lets withheld ones through by name. ``stdin`` is ``"null"``, ``"pipe"``,
-    bytes or a descriptor. ``streams`` is ``"split"`` or ``"merged"``; ``on_linger`` is ``"stop"`` or ``"keep"``; ``lifetime`` is ``"call"``,
-    ``"host"``, ``"session"`` or ``"detached"``.
+    bytes or a descriptor. ``streams`` is ``"split"`` or ``"merged"``; ``on_linger`` is ``"stop"`` or ``"keep"``; ``lifetime`` is
+    ``"call"``, ``"host"``, ``"session"`` or ``"detached"``.
     """
 
     cwd: str | PathLike[str] | None

@@ -211,21 +211,26 @@ def _read(home: str, names: Iterable[str]) -> tuple[list[Row], list[tuple[str, s
     damaged: list[tuple[str, str]] = []
     starting = False
     for name in names:
-        try:
-            rows.append(row_of(read_record(home, name)))
-        except ProctorError as error:
-            match _stage(home, name):
-                case Stage.STARTING:
-                    starting = True
-                case Stage.STARTED:
-                    damaged.append((name, error.message))
-                case Stage.ABANDONED:
-                    pass
+        record, reason = _readable(home, name)
+        stage = Stage.STARTED if record is not None and record.keeper_pid is not None else _stage(home, name)
+        if stage is Stage.STARTING:
+            starting = True  # its host adds the row, or takes the folder back when the session is full
+        elif record is not None:
+            rows.append(row_of(record))
+        elif stage is Stage.STARTED:
+            damaged.append((name, reason))
     return rows, damaged, starting
 
 
+def _readable(home: str, name: str) -> tuple[Record | None, str]:
+    try:
+        return read_record(home, name), ""
+    except ProctorError as error:
+        return None, error.message
+
+
 class Stage(Enum):
-    """How far the start of an execution came, as its folder shows without its spec."""
+    """How far the start of an execution came, as its folder shows."""
 
     STARTING = "starting"
     ABANDONED = "abandoned"

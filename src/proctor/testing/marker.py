@@ -1,7 +1,7 @@
 """An independent witness for tests: which processes carry a mark in the environment that they were exec'ed with.
 
-It shares no code with the process backends that it checks. A mark is inherited by everything that is started while it is set, zygote and keepers
-included, whatever its session, group or parent; a zombie carries none, since it can do nothing any more.
+It shares no code with the process backends that it checks. A mark is inherited by everything that is started while it is set, zygote and
+keepers included, whatever its session, group or parent; a zombie carries none, since it can do nothing any more.
 """
 
 from __future__ import annotations
