@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -165,7 +165,7 @@ def test_a_segment_that_goes_between_listing_and_opening_is_a_gap(keep: Callable
     listed = kept.reader._list()
     victim = next(name for start, name in listed if start > 60)
     following = next(start for start, name in listed if start > 60 and name != victim)
-    opened: Any = reader._Folder.open
+    opened = cast("Callable[[object, str], int]", reader._Folder.open)
 
     def vanishing(self: object, name: str) -> int:
         if name == victim:
@@ -189,7 +189,7 @@ def test_a_stream_of_a_segment_removed_while_it_is_read_is_a_gap_and_never_the_o
         kept.write(2 - number % 2, b"%07d\n" % number)
     start, victim = kept.reader._list()[1]
     following = kept.reader._list()[2][0]
-    opened: Any = reader._Folder.open
+    opened = cast("Callable[[object, str], int]", reader._Folder.open)
 
     def vanishing(self: object, name: str) -> int:
         descriptor = opened(self, name)

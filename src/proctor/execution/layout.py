@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["CONTROL", "INDEX", "JOURNAL", "KEEPER_LOG", "LOCK", "OUTPUT", "RUNS", "SPEC", "STREAMS", "TOKEN"]
+__all__ = ["CONTROL", "INDEX", "JOURNAL", "KEEPER_LOG", "LOCK", "OUTPUT", "RUNS", "SESSIONS", "SPEC", "STREAMS", "TOKEN"]
 
 RUNS = "runs"
+SESSIONS = "sessions"
 INDEX = "proctor.db"
 LOCK = "lock"
 TOKEN = "token"  # noqa: S105 - the name of a file

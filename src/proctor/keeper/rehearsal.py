@@ -84,7 +84,9 @@ def rehearse() -> None:
     message = json.loads(delivery.message)
     assignment = unpack(message, [folder, folder, theirs.detach(), os.dup(delivery.payload), host])
     surroundings = HostSurroundings()
-    _Rehearsed(assignment, backend=_Stage(), surroundings=surroundings, checkpoints=Checkpoints("rehearsal", None), zygote_pid=os.getppid()).run()
+    _Rehearsed(
+        assignment, backend=_Stage(), surroundings=surroundings, checkpoints=Checkpoints("rehearsal", None), zygote_pid=os.getppid()
+    ).run()
     delivery.close()
     ours.close()
     os.close(folder)

@@ -43,6 +43,7 @@ from ..execution import (
     next_step,
     record_of,
 )
+from ..execution.layout import SESSIONS
 from ..process import Root, SpawnError
 from .capture import Capture
 from .control import Control
@@ -474,7 +475,7 @@ def signal_name(number: int) -> str:
 def _unheld_s(assignment: Assignment) -> float:
     home = os.path.dirname(os.path.dirname(assignment.folder_path))
     try:
-        held_at = os.stat(os.path.join(home, "sessions", assignment.spec.session or "")).st_mtime
+        held_at = os.stat(os.path.join(home, SESSIONS, assignment.spec.session or "")).st_mtime
     except OSError:
         held_at = assignment.spec.created_at.timestamp()
     return time.time() - held_at

@@ -18,7 +18,6 @@ import socket
 import sys
 import time
 import traceback
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 

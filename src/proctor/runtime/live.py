@@ -151,5 +151,8 @@ class Live:
             self._link.close()
             self._link = None
         self.record = yield from self._reconciler.reconcile(self.folder, until=until)
+        if self.record.elsewhere is not None:
+            message = f"Execution {self.record.id} belongs to {self.record.elsewhere}, another machine or pid namespace."
+            raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, message, "Ask there; nothing can be known about its processes from here.")
         if not self.record.ended and self.record.status is not Status.UNRESOLVED:
             yield from self.attach()  # its keeper lives: only the connection was lost

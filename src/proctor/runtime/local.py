@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from .. import dialects, workspace
 from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
 from ..execution import Limits, OnLinger, Record, Verdict, encode, is_id, is_id_prefix, make_id, record_of
+from ..execution.layout import SESSIONS
 from ..keeper import Handed, Zygote, pack
 from ..process import Checkpoints, HostSurroundings
 from ..store import Index, RunFolder, home_path, open_home
@@ -124,6 +125,8 @@ class LocalRuntime:
             folder.discard()
             raise
         self._reach("host_reserved")
+        if request.session is not None:
+            _hold_session(self.home, request.session)
         live = Live(record, folder, self.reconciler)
         stdin, ours = self._stdin(request)
         try:
@@ -340,6 +343,15 @@ def _sealed(data: bytes) -> int:
     seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return descriptor
+
+
+def _hold_session(home: str, name: str) -> None:
+    """Note that somebody uses the session now: keepers of lifetime ``session`` go by the time of this file."""
+    folder = os.path.join(home, SESSIONS)
+    os.makedirs(folder, 0o700, exist_ok=True)
+    path = os.path.join(folder, name)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    os.utime(path)
 
 
 def _unknown(message: str) -> ExecutionError:

@@ -53,7 +53,10 @@ def run_blocking(steps: Steps[T]) -> T:
         try:
             _poll(wait)
         except KeyboardInterrupt as error:
-            interruption, throw = error, Abandoned()
+            # The first one is thrown into the work; its clean-up is bounded and is not interrupted by a second one.
+            if interruption is None:
+                throw = Abandoned()
+            interruption = error
 
 
 def _poll(wait: Wait) -> None:
@@ -84,7 +87,10 @@ async def run_async(steps: Steps[T]) -> T:
         try:
             await _ready(asyncio.get_running_loop(), wait)
         except asyncio.CancelledError as error:
-            cancellation, throw = error, Abandoned()
+            # The first one is thrown into the work; later ones (anyio delivers one at every await) find the clean-up under way.
+            if cancellation is None:
+                throw = Abandoned()
+            cancellation = error
 
 
 async def _ready(loop: asyncio.AbstractEventLoop, wait: Wait) -> None:
