@@ -44,3 +44,4 @@ class Request:
     user: str | None = None
     reason: str | None = None
     live_output: bool = False
+    notices: tuple[str, ...] = ()

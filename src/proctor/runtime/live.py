@@ -98,6 +98,11 @@ class Live:
 
     def stop(self, **request: object) -> Steps[None]:
         """Ask for a stop and follow it to its proof, or to survivors; an execution that has ended is left as it is."""
+        yield from self.ask_stop(**request)
+        yield from self.advance_until(self._stopped)
+
+    def ask_stop(self, **request: object) -> Steps[None]:
+        """Ask for a stop and return once it is under way; what a dead keeper left is stopped from here."""
         if self.record.ended:
             return
         try:
@@ -105,7 +110,9 @@ class Live:
         except (KeeperError, ExecutionError):
             if not self.record.ended:
                 yield from self._find_out(None)
-        yield from self.advance_until(self._stopped)
+            if self.record.status is Status.UNRESOLVED and not self.folder.keeper_alive():
+                yield from self._reconciler.stop_found(self.record.id)
+                yield from self._find_out(None)
 
     def signal(self, number: int) -> Steps[None]:
         """Send a signal to the root's group; raises ``not_running`` when the root has ended."""

@@ -79,9 +79,13 @@ class LocalRuntime:
         live, handed = self._create(decided, request)
         try:
             yield from live.advance_until(lambda: live.started, time.monotonic() + START_LIMIT_S)
-        except Abandoned:
-            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up")
+        except Abandoned as given_up:
+            yield from live.stop(by=given_up.by, ended_by="caller_cancelled", reason=given_up.reason)
             self.remember(live.record)
+            live.close()
+            raise
+        except BaseException:
+            live.close()
             raise
         finally:
             if handed is not None:
@@ -107,8 +111,8 @@ class LocalRuntime:
         """Follow an execution of this host to its result, with the view of its output."""
         try:
             yield from live.advance_until(lambda: live.settled)
-        except Abandoned:
-            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up")
+        except Abandoned as given_up:
+            yield from live.stop(by=given_up.by, ended_by="caller_cancelled", reason=given_up.reason)
             self.remember(live.record)
             raise
         self.remember(live.record)

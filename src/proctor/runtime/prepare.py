@@ -89,7 +89,7 @@ def plan(request: Request, world: World, *, execution_id: str, created_at: datet
         on_linger=request.on_linger or world.on_linger,
         limits=limits_of(request, world.defaults),
         reason=request.reason,
-        notices=(*notices, *workspace_notices),
+        notices=(*request.notices, *notices, *workspace_notices),
     )
     launch = Launch(
         argv=argv, env=_values_for(request, built), cwd=cwd, umask=world.umask, nice=world.nice, rlimits=world.rlimits, user=request.user

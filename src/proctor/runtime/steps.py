@@ -30,7 +30,12 @@ class Wait:
 
 
 class Abandoned(BaseException):
-    """The caller gave up waiting: thrown into the work, never seen by users."""
+    """The caller gave up waiting: thrown into the work, never seen by users. ``by`` and ``reason`` go into the record's stop."""
+
+    def __init__(self, *, by: str = "caller", reason: str = "the call was given up") -> None:
+        super().__init__(by, reason)
+        self.by = by
+        self.reason = reason
 
 
 Steps = Generator[Wait, None, T]
