@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proctor.errors import RequestError
 from proctor.output import TextStream, decode
 
-ENCODINGS = [None, "auto", "utf-8", "utf-16", "latin-1", "utf-7", "unicode_escape", "gb18030", "idna"]
+ENCODINGS = [None, "auto", "utf-8", "utf-16", "latin-1", "utf-7", "utf-8-sig", "utf-32", "gb18030", "iso2022_jp", "hz"]
 
 
 @pytest.mark.requirement("O-OE-01")
@@ -60,10 +60,12 @@ def test_long_text_in_a_legacy_encoding_is_recognised() -> None:
     assert decoded.text == text
 
 
-@pytest.mark.parametrize("name", ["hex", "no-such", "rot13", ""])
+@pytest.mark.parametrize("name", ["hex", "no-such", "rot13", "", "unicode_escape", "idna", "undefined"])
 def test_an_encoding_that_does_not_exist_is_a_bad_request(name: str) -> None:
     with pytest.raises(RequestError):
         decode(b"x", encoding=name)
+    with pytest.raises(RequestError):
+        TextStream(encoding=name)
 
 
 @pytest.mark.requirement("O-OE-08")

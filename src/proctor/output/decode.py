@@ -28,6 +28,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_NOTATIONS = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})  # of Python and DNS, not of programs
 # Control bytes that text does not have; BEL, BS, TAB, LF, VT, FF, CR and ESC do occur in it.
 _CONTROLS = bytes([*range(7), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
 
@@ -45,7 +46,7 @@ class Decoded:
 def decode(data: bytes, *, encoding: str | None = None) -> Decoded:
     """Return the text of ``data``; raises ``RequestError`` for a stated encoding that does not exist."""
     if encoding is not None and encoding != "auto":
-        return _stated(data, encoding)
+        return _replaced(data, _known(encoding))
     for mark, name in _MARKS:
         if data.startswith(mark):
             return _replaced(data[len(mark) :], name)
@@ -104,25 +105,23 @@ def _is_binary(data: bytes) -> bool:
     return controls > max(FEW_CONTROLS, CONTROL_SHARE * len(data))
 
 
-def _stated(data: bytes, encoding: str) -> Decoded:
+def _known(encoding: str) -> str:
+    """Return Python's name of a stated encoding; raises ``RequestError`` when it is none that text is written in."""
     try:
         name = codecs.lookup(encoding).name
-        "".encode(encoding)
-    except (LookupError, UnicodeError, TypeError) as error:
+        text = name not in _NOTATIONS and bool("x".encode(encoding))
+    except (LookupError, ValueError):
+        text = False
+    if not text:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"There is no text encoding named {encoding!r}.", "Give a name such as utf-8 or gb18030, or auto."
-        ) from error
-    return _replaced(data, name)
+        )
+    return name
 
 
 def _replaced(data: bytes, name: str) -> Decoded:
     text = _strict(data, name)
-    if text is not None:
-        return _valid(text, name, lossy=False)
-    try:
-        return _valid(data.decode(name, "replace"), name, lossy=True)
-    except UnicodeError:  # some codecs do not know how to replace
-        return _valid(data.decode("utf-8", "replace"), "utf-8", lossy=True)
+    return _valid(data.decode(name, "replace") if text is None else text, name, lossy=text is None)
 
 
 def _strict(data: bytes, name: str) -> str | None:
@@ -146,13 +145,17 @@ def _without_surrogates(text: str) -> str:
 
 
 class TextStream:
-    """Decodes live output; holds back only a character, or a byte order mark, that is not complete yet."""
+    """Decodes live output; holds back only a character, or a byte order mark, that is not complete yet.
+
+    Raises ``RequestError`` for a stated encoding that does not exist.
+    """
 
     __slots__ = ("_decoder", "_start")
 
     def __init__(self, *, encoding: str | None = None) -> None:
-        stated = encoding is not None and encoding != "auto"
-        self._decoder = codecs.getincrementaldecoder(encoding or "utf-8")("replace") if stated else None
+        self._decoder: codecs.IncrementalDecoder | None = None
+        if encoding is not None and encoding != "auto":
+            self._decoder = codecs.getincrementaldecoder(_known(encoding))("replace")
         self._start = b""
 
     def feed(self, data: bytes) -> str:
