@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from .. import dialects, workspace
 from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
-from ..execution import Limits, OnLinger, Record, Verdict, encode, is_id, is_id_prefix, make_id, record_of
+from ..execution import Lifetime, Limits, OnLinger, Record, Verdict, encode, is_id, is_id_prefix, make_id, record_of
 from ..execution.layout import SESSIONS
 from ..keeper import Handed, Zygote, pack
 from ..process import Checkpoints, HostSurroundings
@@ -65,7 +65,7 @@ class LocalRuntime:
         self._zygote_lock = threading.Lock()
         self._host_fd: int | None = None
         self._host_pid = 0
-        self._unsaved: deque[Record] = deque()
+        self._unsaved: deque[tuple[Record, int | None]] = deque()
 
     # -- starting -----------------------------------------------------------------------------------------------------------------------
 
@@ -78,26 +78,30 @@ class LocalRuntime:
         decided = plan(request, self._world(), execution_id=_new_id(), created_at=now())
         live, handed = self._create(decided, request)
         try:
-            yield from live.advance_until(lambda: live.started, time.monotonic() + START_LIMIT_S)
-        except Abandoned as given_up:
-            yield from live.stop(by=given_up.by, ended_by="caller_cancelled", reason=given_up.reason)
-            self.remember(live.record)
-            live.close()
-            raise
+            yield from self._follow_start(live)
         except BaseException:
             live.close()
             raise
         finally:
             if handed is not None:
                 os.close(handed)
+        return live
+
+    def _follow_start(self, live: Live) -> Steps[None]:
+        try:
+            yield from live.advance_until(lambda: live.started, time.monotonic() + START_LIMIT_S)
+        except Abandoned:
+            yield from live.stop(by="caller", ended_by="caller_cancelled", reason="the call was given up")
+            self.remember(live.record)
+            raise
         if live.record.ended:
             self.remember(live.record)
-        elif not live.started:
-            live.close()
+        elif request.lifetime is not Lifetime.CALL:
+            self._unsaved.append((live.record, RunFolder.glance(self.home, live.record.id)[1]))
+        if not live.started:
             raise KeeperError(
                 ErrorCode.KEEPER_UNREACHABLE, f"Execution {live.record.id} did not start within {START_LIMIT_S:g} s.", "See `proctor show`."
             )
-        return live
 
     def run(self, request: Request) -> Steps[Record]:
         """Run a command to its result; giving up stops the tree, proved, before the giving up goes on."""
@@ -292,12 +296,26 @@ class LocalRuntime:
             folder.close()
 
     def unfinished(self, *, until: float | None = None) -> Steps[list[Record]]:
-        """Return every execution without an ending, each looked at now; those that turn out to have ended are saved and left out."""
+        """Return every execution without an ending, each looked at now; those that turn out to have ended are saved and left out.
+
+        Its keeper alive and its journal as long as when it was read: then the row is what the keeper last said, and nothing more is asked.
+        """
+        self.save()
         found: list[Record] = []
-        for known in self.index.unfinished():
+        read: list[tuple[Record, int]] = []
+        for known, length in self.index.unfinished_seen():
+            alive, size = RunFolder.glance(self.home, known.id)
+            if alive and size == length:
+                found.append(known)
+                continue
             record = yield from self.record(known.id, until=until)
             if not record.ended:
                 found.append(record)
+                if record.elsewhere is None and not record.stale:
+                    read.append((record, size))
+        self.save()
+        if read:
+            self.index.put_seen(read)
         return found
 
     # -- remembering --------------------------------------------------------------------------------------------------------------------
@@ -305,11 +323,15 @@ class LocalRuntime:
     def remember(self, record: Record) -> None:
         """Note a record for the index; it is written with the next start, list or close. The run folder has the truth already."""
         if record.elsewhere is None and not record.stale:
-            self._unsaved.append(record)
+            self._unsaved.append((record, None))
 
     def _save_pending(self) -> None:
         while self._unsaved:
-            self.index.put(self._unsaved.popleft())
+            record, length = self._unsaved.popleft()
+            if length is None:
+                self.index.put(record)
+            else:
+                self.index.put_seen([(record, length)])
 
     def save(self) -> None:
         """Write what was noted."""
