@@ -96,7 +96,7 @@ class LocalRuntime:
             raise
         if live.record.ended:
             self.remember(live.record)
-        elif request.lifetime is not Lifetime.CALL:
+        elif live.record.lifetime.requested is not Lifetime.CALL:
             self._unsaved.append((live.record, RunFolder.glance(self.home, live.record.id)[1]))
         if not live.started:
             raise KeeperError(

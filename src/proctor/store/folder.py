@@ -64,6 +64,16 @@ class RunFolder:
         except OSError as error:
             raise _unavailable(path, error) from error
 
+    @classmethod
+    def glance(cls, home: str, execution_id: str) -> tuple[bool, int]:
+        """Tell whether a keeper lives and how long the journal is (bytes, -1 without one), at the price of a few system calls."""
+        path = os.path.join(home, RUNS, execution_id)
+        try:
+            alive = _is_locked(f"{path}/{LOCK}", None)
+            return alive, os.stat(f"{path}/{JOURNAL}").st_size
+        except OSError:
+            return False, -1
+
     def close(self) -> None:
         """Close the descriptors; a lock that was not handed on is free with that."""
         self.release_lock()
@@ -85,16 +95,9 @@ class RunFolder:
     def keeper_alive(self) -> bool:
         """Tell whether a keeper (or a host between creation and hand-over) holds the lock."""
         try:
-            probe = os.open(LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=self.descriptor)
+            return _is_locked(LOCK, self.descriptor)
         except FileNotFoundError:
             return False
-        try:
-            fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(probe)
-        return False
 
     def spec(self) -> Spec:
         """Read ``spec.json``; raises ``store_corrupt`` when it is not believable."""
@@ -128,6 +131,17 @@ class RunFolder:
     def _read(self, name: str) -> bytes:
         with open(os.open(name, _OLD, dir_fd=self.descriptor), "rb") as file:
             return file.read()
+
+
+def _is_locked(path: str, folder: int | None) -> bool:
+    probe = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(probe)
+    return False
 
 
 def _unavailable(path: str, error: OSError) -> StoreError:

@@ -2,7 +2,8 @@
 
 ``user_version`` is the schema's number: a database with a larger one is only read. Small columns stand before ``record``, so that a scan
 does not touch the pages that long records overflow into. ``number`` keeps the order of insertion, which a clock that was set back cannot
-change. The two partial indexes stay small: unfinished executions are few, and most executions have no session.
+change. ``journal_bytes`` is how long an unfinished execution's journal was when its record was read from it: as long as that is its length,
+the row says all there is. The two partial indexes stay small: unfinished executions are few, and most executions have no session.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ __all__ = [
     "PUT",
     "RECENT",
     "RECENT_OF_SESSION",
+    "SEEN",
     "SET_VERIFIED",
     "UNFINISHED",
     "UNFINISHED_OF_SESSION",
+    "UNFINISHED_SEEN",
     "VERIFIED",
     "VERSION",
 ]
@@ -40,6 +43,7 @@ create table executions (
     ended integer not null,
     status text not null,
     session text,
+    journal_bytes integer,
     record text not null
 );
 create index unfinished on executions (session) where ended = 0;
@@ -52,14 +56,17 @@ pragma user_version = {VERSION};
 # An ended row never becomes unfinished again: a host that was slow to write what it knew must not undo what another one learned.
 PUT = """
 insert into executions (id, created_ms, ended_ms, ended, status, session, record) values (?, ?, ?, ?, ?, ?, ?)
-on conflict (id) do update set ended_ms = excluded.ended_ms, ended = excluded.ended, status = excluded.status, record = excluded.record
+on conflict (id) do update set ended_ms = excluded.ended_ms, ended = excluded.ended, status = excluded.status, record = excluded.record,
+    journal_bytes = null
 where executions.ended = 0 or excluded.ended = 1
 """
+SEEN = "update executions set journal_bytes = ? where id = ? and ended = 0"
 DELETE = "delete from executions where id = ?"
 GET = "select id, record from executions where id = ?"
 MATCHING = "select id from executions where id >= ? and id < ? order by id desc limit ?"
 LATEST = "select id from executions order by number desc limit 1"
 UNFINISHED = "select id, record from executions where ended = 0 order by number"
+UNFINISHED_SEEN = "select id, record, journal_bytes from executions where ended = 0 order by number"
 UNFINISHED_OF_SESSION = "select id from executions where ended = 0 and session = ? and id <> ? order by number"
 RECENT = "select id, record from executions order by number desc limit ?"
 RECENT_OF_SESSION = "select id, record from executions where session = ? order by number desc limit ?"
