@@ -241,7 +241,7 @@ def test_a_database_that_stays_locked_is_an_error_that_says_what_to_do(
     store_home: str, index: Index, build: Builder, opened: Callable[..., Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("proctor.store.connection.BUSY_LIMIT_S", 0.1)
-    monkeypatch.setattr("proctor.store.index.BUSY_LIMIT_S", 0.1)
+    monkeypatch.setattr("proctor.store.access.BUSY_LIMIT_S", 0.1)
     impatient = opened(store_home)
     holder = sqlite3.connect(os.path.join(store_home, "proctor.db"), isolation_level=None)
     holder.execute("begin immediate")
@@ -257,7 +257,7 @@ def test_a_database_that_stays_locked_is_an_error_that_says_what_to_do(
 
 
 def test_a_full_disk_is_an_error_that_says_what_to_do(index: Index, build: Builder) -> None:
-    index._work(lambda connection: connection.execute("pragma max_page_count = 1"))  # SQLite then gives the error of a full disk
+    index._access.read(lambda connection: connection.execute("pragma max_page_count = 1"))  # SQLite then gives the error of a full disk
     records = [build.record() for _ in range(10)]
     with pytest.raises(StoreError, match="full") as caught:
         _put_all(index, records)
@@ -296,7 +296,9 @@ def test_a_row_of_a_status_this_version_does_not_know_does_not_hide_the_others(i
     known, strange = build.record(), build.record()
     index.put(known)
     index.put(strange)
-    index._work(lambda c: c.execute("update executions set record = replace(record, 'created', 'dreaming') where id = ?", (strange.id,)))
+    index._access.read(
+        lambda c: c.execute("update executions set record = replace(record, 'created', 'dreaming') where id = ?", (strange.id,))
+    )
     assert index.recent(10) == [known]
     assert strange.id in index.notices[0]
     with pytest.raises(StoreError, match=strange.id):
@@ -307,7 +309,7 @@ def test_a_bad_row_is_answered_from_its_run_folder(index: Index, build: Builder)
     spec = build.spec()
     build.folder(spec)
     assert index.refresh() == 1
-    index._work(lambda c: c.execute("update executions set record = substr(record, 1, 100)"))
+    index._access.read(lambda c: c.execute("update executions set record = substr(record, 1, 100)"))
     record = index.get(spec.id)
     assert record is not None
     assert record.status is Status.CREATED

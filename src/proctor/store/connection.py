@@ -83,11 +83,15 @@ def snapshot(home: str, source: Link | None) -> Link:
     import sqlite3
 
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    if source is None:
-        fill(connection, home)
-    else:
-        source.connection.backup(connection)
-        disconnect(home, source)
+    try:
+        if source is None:
+            fill(connection, home)
+        else:
+            source.connection.backup(connection)
+            disconnect(home, source)
+    except BaseException:
+        connection.close()
+        raise
     return Link(connection, None, os.getpid(), schema.VERSION)
 
 

@@ -39,8 +39,8 @@ class Index:
     def open(cls, home: str, *, read_only: bool = False) -> Index:
         """Open the index of a home made by ``open_home``, making or rebuilding it where needed.
 
-        With ``read_only`` no file is changed: where the index is damaged or incomplete, the answers come from a copy in memory. Raises
-        ``StoreError`` (store_unavailable, store_corrupt).
+        With ``read_only`` what is there stays as it is (SQLite may add its ``-wal`` and ``-shm`` files): where the index is damaged or
+        incomplete, the answers come from a copy in memory. Raises ``StoreError`` (store_unavailable, store_corrupt).
         """
         index = cls(home, read_only=read_only)
         index._access.read(lambda _: None)
