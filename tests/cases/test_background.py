@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     ],
 )
 @pytest.mark.parametrize("on_linger", ["stop", "keep"])
-def test_leftovers_never_hold_up_a_call_and_are_listed(  # noqa: PLR0913, PLR0917 - three of them are the case
+def test_leftovers_never_hold_up_a_call_and_are_listed(
     text: str, code: int, said: str, on_linger: str, host: SyncProctor, marker: Marker
 ) -> None:
     began = time.monotonic()

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.conftest import Script
+
     from proctor import SyncProctor
     from proctor.testing import Marker
-
-    from .conftest import Script
 
 
 @pytest.mark.requirement("O-TC-01")
