@@ -181,6 +181,22 @@ def test_a_segment_that_goes_between_listing_and_opening_is_a_gap(keep: Callable
     assert chunk.data == kept.content[following : following + 8]
 
 
+def test_a_listing_that_missed_a_new_segment_is_no_gap(keep: Callable[..., Kept], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is listed while files are made in it may show a later one without an earlier one."""
+    kept = keep(head=64, tail=640)
+    kept.write(1, lines(40))
+    listed = reader._Folder.segments
+    listings: list[list[tuple[int, str]]] = []
+
+    def missing_one(self: reader._Folder) -> list[tuple[int, str]]:
+        listings.append(listed(self))
+        return [segment for place, segment in enumerate(listings[-1]) if place != 2 or len(listings) > 1]
+
+    monkeypatch.setattr(reader._Folder, "segments", missing_one)
+    assert kept.reader.read_since(0, limit=1000) == Chunk(0, lines(40), 320)
+    assert len(listings) > 1
+
+
 def test_a_stream_of_a_segment_removed_while_it_is_read_is_a_gap_and_never_the_other_stream(
     keep: Callable[..., Kept], monkeypatch: pytest.MonkeyPatch
 ) -> None:

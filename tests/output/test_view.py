@@ -123,3 +123,15 @@ def test_the_background_view_is_the_end_since_an_offset(keep: Callable[..., Kept
     again = background_view(kept.reader, ref="REF", since=view.next_offset)
     assert (again.text, again.omitted_bytes, again.next_offset) == ("more\n", 0, 30_005)
     assert background_view(kept.reader, ref="REF", since=again.next_offset).text == ""
+
+
+@pytest.mark.parametrize("shift", range(3))
+def test_damage_and_a_cut_end_do_not_shift_characters_at_the_cuts(keep: Callable[..., Kept], shift: int) -> None:
+    damaged = keep(head=8 << 20)
+    damaged.write(1, b"x" * shift + b"\xff" + "你".encode() * 60_000 + b"\xff" + b"y" * shift)
+    assert show(damaged).count("\ufffd") == 2
+    cut = keep(head=8 << 20)
+    cut.write(1, b"\xff\xfe" + "x".encode("utf-16-le") * shift + ("你" * 60_000).encode("utf-16-le") + b"\x60")
+    shown = show(cut)
+    assert set(shown[shown.index("since") :]) <= set("since 0123456789]\n你\ufffd")
+    assert shown.endswith("你\ufffd")

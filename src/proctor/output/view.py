@@ -158,14 +158,16 @@ def _first_characters(data: bytes, name: str) -> bytes:
         text = _text(data[: len(data) - cut], name)
         if text is not None:
             return data[: min(len(data), len(text[:END_CHARACTERS].encode(name, "replace")))]
-    return data[:END_CHARACTERS]
+    return data[: END_CHARACTERS + _border(data[END_CHARACTERS:], END_CHARACTERS, name)]
 
 
 def _last_characters(data: bytes, offset: int, name: str) -> bytes:
     data = data[_border(data, offset, name) :]
     text = _text(data, name)
-    amount = END_CHARACTERS if text is None else len(text[-END_CHARACTERS:].encode(name, "replace"))
-    return data[-amount:] if amount else b""
+    if text is None:
+        start = max(0, len(data) - END_CHARACTERS)
+        return data[start + _border(data[start:], start, name) :]
+    return data[max(0, len(data) - len(text[-END_CHARACTERS:].encode(name, "replace"))) :]
 
 
 def _border(data: bytes, offset: int, name: str) -> int:
