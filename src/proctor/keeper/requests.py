@@ -39,6 +39,8 @@ class Requests:
                 peer.wants_events = True
                 peer.wants_output = bool(request.get("output"))
                 return self._status()
+            case "members":
+                return {"members": encode(self._keeper.leftovers)}
             case "tail":
                 offset, data = self._keeper.capture.spool.memory_tail()
                 return {"offset": offset, "data": base64.b64encode(data).decode()}

@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ErrorCode, ExecutionError, KeeperError
-from ..execution import Event, OnLinger, Record, Status, advance, decode_event, record_from_json
+from ..execution import Event, Member, OnLinger, Record, Status, advance, decode, decode_event, record_from_json
 from .link import connect
 
 if TYPE_CHECKING:
@@ -132,6 +132,11 @@ class Live:
     def ask_status(self) -> Steps[dict[str, Any]]:
         """Ask the keeper for what it knows now."""
         return (yield from self._ask("status"))
+
+    def ask_members(self) -> Steps[tuple[Member, ...]]:
+        """Ask the keeper which processes of the tree live now, and which ports they listen on."""
+        answer = yield from self._ask("members")
+        return tuple(decode(Member, member) for member in answer["members"])
 
     def close(self) -> None:
         """Let go of connection and folder; the execution is not touched."""
