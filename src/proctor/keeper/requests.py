@@ -24,7 +24,7 @@ class Requests:
     def __init__(self, keeper: Supervisor) -> None:
         self._keeper = keeper
 
-    def __call__(self, op: str, request: dict[str, Any], peer: Peer) -> dict[str, Any]:
+    def __call__(self, op: str, request: dict[str, Any], peer: Peer) -> dict[str, Any]:  # noqa: PLR0911 - one case per request
         """Carry out one request; an unknown one is refused by name."""
         match op:
             case "status":
