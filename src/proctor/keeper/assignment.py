@@ -15,8 +15,6 @@ from ..execution import Launch, Spec, decode, encode
 
 __all__ = ["Assignment", "Delivery", "Handed", "pack", "unpack"]
 
-READ_STEP = 1 << 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
@@ -102,9 +100,4 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _read_all(descriptor: int) -> bytes:
-    parts: list[bytes] = []
-    offset = 0
-    while part := os.pread(descriptor, READ_STEP, offset):
-        parts.append(part)
-        offset += len(part)
-    return b"".join(parts)
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)  # memory, not a disk: one read is the whole

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -45,6 +44,7 @@ __all__ = ["Reconciler"]
 
 ZYGOTE_PATIENCE_S = 10.0  # a zygote that lives ends a dead keeper's tree itself, within its grace and the limit of KILL
 LOOK_AGAIN_S = 0.02  # neither the death of a foreign zygote nor a line in a journal comes as an event to a host that is no parent
+WRITE_LIMIT_S = 2.0  # a lock that is held for longer belongs to a keeper or a zygote at work, whose word counts
 FOUND_GRACE_S = 1.0
 FOUND_LIMIT_S = 5.0
 
@@ -58,15 +58,14 @@ class Reconciler:
 
     def look(self, folder: RunFolder) -> tuple[Record, Verdict]:
         """Return the journal's record and the table's verdict, without acting on it."""
-        record, content = _read(folder)
-        return record, self._judge(record, content, folder)
+        record, _, verdict = self._assess(folder)
+        return record, verdict
 
     def reconcile(self, folder: RunFolder, *, until: float | None = None) -> Steps[Record]:
         """Return the record after acting on the verdict; with ``until`` it may come back as last known (``stale``)."""
         limit = time.monotonic() + ZYGOTE_PATIENCE_S
         while True:
-            record, content = _read(folder)
-            verdict = self._judge(record, content, folder)
+            record, content, verdict = self._assess(folder)
             if verdict in {Verdict.ENDED, Verdict.ASK_KEEPER}:
                 return record
             if verdict is Verdict.ELSEWHERE:
@@ -78,30 +77,25 @@ class Reconciler:
             yield Wait(until=time.monotonic() + LOOK_AGAIN_S)
         return (yield from self._act(verdict, record, content, folder))
 
-    def _judge(self, record: Record, content: JournalContent, folder: RunFolder) -> Verdict:
+    def _assess(self, folder: RunFolder) -> tuple[Record, JournalContent, Verdict]:
+        alive = folder.keeper_alive()  # before the journal is read: a keeper that was gone by then has sealed what it had to say
+        record, content = _read(folder)
         machine, here = record.machine, self._machine
-        same_place = machine == here or (
-            machine.id == here.id and machine.boot_id == here.boot_id and machine.pid_namespace == here.pid_namespace
+        same_machine = machine.id == here.id and (bool(machine.id) or machine.hostname == here.hostname)
+        same_boot = machine.boot_id == here.boot_id
+        same_pid_namespace = machine.pid_namespace == here.pid_namespace
+        searchable = same_machine and same_boot and same_pid_namespace and not alive and not record.ended
+        facts = Facts(
+            status=record.status,
+            same_machine=same_machine,
+            same_boot=same_boot,
+            same_pid_namespace=same_pid_namespace,
+            keeper_alive=alive,
+            keeper_seen=any(isinstance(event, KeeperStarted) for event in content.events),
+            members=len(self._members(record.id, content)) if searchable else 0,
+            lifetime=record.lifetime.effective,
         )
-        alive = folder.keeper_alive()
-        if not alive and not record.ended:
-            # The keeper may have sealed its ending between our reading the journal and trying its lock.
-            record, content = _read(folder)
-        members: tuple[Member, ...] = ()
-        if same_place and not alive and not record.ended:
-            members = self._members(record.id, content)
-        return judge(
-            Facts(
-                status=record.status,
-                same_machine=machine.id == here.id and (bool(machine.id) or machine.hostname == here.hostname),
-                same_boot=machine.boot_id == here.boot_id,
-                same_pid_namespace=machine.pid_namespace == here.pid_namespace,
-                keeper_alive=alive,
-                keeper_seen=any(isinstance(event, KeeperStarted) for event in content.events),
-                members=len(members),
-                lifetime=record.lifetime.effective,
-            )
-        )
+        return record, content, judge(facts)
 
     def _members(self, execution_id: str, content: JournalContent) -> tuple[Member, ...]:
         started = next((event for event in content.events if isinstance(event, Started)), None)
@@ -129,7 +123,7 @@ class Reconciler:
                 event = self._admit(record, content)
             case _:
                 event = Lost(at=_now(), ended_by=EndedBy.KEEPER_LOST, tree=_unproved())
-        return self._write(folder, event)
+        return (yield from self._write(folder, event))
 
     def stop_found(self, execution_id: str, *, grace_s: float = FOUND_GRACE_S) -> Steps[None]:
         """End what carries the execution's id: TERM, grace, then KILL until nothing is found or the limit comes."""
@@ -151,13 +145,20 @@ class Reconciler:
             return Unresolved(at=_now(), tree=Tree(proved=False, method=ProofMethod.NONE, survivors=survivors))
         return Lost(at=_now(), ended_by=EndedBy.KEEPER_LOST, tree=_unproved())
 
-    def _write(self, folder: RunFolder, event: Event) -> Record:
-        known, _ = _read(folder)
-        if isinstance(event, Unresolved) and _same_survivors(known, event):
-            return known
-        with suppress(BlockingIOError):  # somebody else is writing the same; what they wrote counts
-            append_if_open(folder.path, event)
-        return _read(folder)[0]
+    def _write(self, folder: RunFolder, event: Event) -> Steps[Record]:
+        until = time.monotonic() + WRITE_LIMIT_S
+        while True:
+            known, _ = _read(folder)
+            if known.ended or (isinstance(event, Unresolved) and _same_survivors(known, event)):
+                return known
+            try:
+                append_if_open(folder.path, event)
+            except BlockingIOError:  # somebody looks at the lock, or writes the same
+                if time.monotonic() >= until:
+                    return replace(known, stale=True)
+                yield Wait(until=time.monotonic() + LOOK_AGAIN_S)
+            else:
+                return _read(folder)[0]
 
 
 def _read(folder: RunFolder) -> tuple[Record, JournalContent]:
