@@ -34,6 +34,7 @@ class Environment:
         self._host = host
         self._allowed = frozenset(allowed)
         self._withhold = frozenset(withhold)
+        self._secrets = sorted(name for name in host if name not in self._allowed and self._is_withheld(name))
         self._provided: dict[str, Callable[[], str]] = {}
 
     def provide(self, name: str, value: Callable[[], str]) -> None:
@@ -43,8 +44,7 @@ class Environment:
 
     def build(self, request: Request, *, execution_id: str, workspace: str | None) -> Built:
         """Return the environment of one command: host, provided, quiet, asked for, and proctor's own, the later winning."""
-        passed = self._allowed | set(request.env_pass)
-        withheld = tuple(sorted(name for name in self._host if name not in passed and self._is_withheld(name)))
+        withheld = tuple(name for name in self._secrets if name not in request.env_pass)
         values = {name: value for name, value in self._host.items() if name not in withheld}
         values.update({name: value() for name, value in self._provided.items()})
         if not request.tty:
@@ -56,7 +56,12 @@ class Environment:
         return Built(values, withheld)
 
     def _is_withheld(self, name: str) -> bool:
-        return name in self._withhold or registry.is_secret_name(name)
+        return registry.is_secret_name(name) or bool(self._withhold) and self._matches(name)
+
+    def _matches(self, name: str) -> bool:
+        from fnmatch import fnmatchcase
+
+        return any(fnmatchcase(name, pattern) for pattern in self._withhold)
 
     @staticmethod
     def _own(request: Request, execution_id: str, workspace: str | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from .steps import Wait
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..store import RunFolder
     from .steps import Steps
 
 __all__ = ["ANSWER_LIMIT_S", "Link", "connect"]
@@ -104,10 +105,8 @@ class Link:
         return True
 
 
-def connect(
-    folder: int, hear: Callable[[dict[str, Any]], None], *, read_token: Callable[[], str], limit_s: float = ANSWER_LIMIT_S
-) -> Steps[Link]:
-    """Connect to the control socket in an open run folder; raises ``keeper_unreachable``.
+def connect(folder: RunFolder, hear: Callable[[dict[str, Any]], None], *, limit_s: float = ANSWER_LIMIT_S) -> Steps[Link]:
+    """Connect to the control socket in an open run folder; raises ``keeper_unreachable``, at once when no keeper lives.
 
     A keeper makes the socket once its command has lived for some milliseconds, so its absence is waited out.
     """
@@ -116,9 +115,9 @@ def connect(
     connection.setblocking(False)
     while True:
         try:
-            connection.connect(f"/proc/self/fd/{folder}/{CONTROL}")
+            connection.connect(f"/proc/self/fd/{folder.descriptor}/{CONTROL}")
         except (BlockingIOError, FileNotFoundError) as error:  # its backlog is full, or the socket is not there yet
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or not folder.keeper_alive():
                 connection.close()
                 raise _unreachable("does not accept connections") from error
             yield Wait(until=time.monotonic() + CONNECT_RETRY_S)
@@ -126,7 +125,7 @@ def connect(
             connection.close()
             raise _unreachable(f"has no control socket ({os.strerror(error.errno or 0)})") from error
         else:
-            return Link(connection, hear, token=read_token())
+            return Link(connection, hear, token=folder.token())
 
 
 def _opened(answer: dict[str, Any]) -> dict[str, Any]:

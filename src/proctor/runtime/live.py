@@ -75,7 +75,7 @@ class Live:
 
     def attach(self, *, output: bool = False) -> Steps[None]:
         """Connect to the keeper of an execution that somebody started, and go on from what it says."""
-        link = yield from connect(self.folder.descriptor, self.hear, read_token=self.folder.token)
+        link = yield from connect(self.folder, self.hear)
         try:
             answer = yield from link.ask("subscribe", output=output)
         except KeeperError:

@@ -17,7 +17,20 @@ from typing import TYPE_CHECKING
 
 from .. import dialects, workspace
 from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
-from ..execution import Lifetime, Limits, OnLinger, Record, Verdict, encode, is_id, is_id_prefix, make_id, record_of
+from ..execution import (
+    MAXIMUM_TIMEOUT_S,
+    Lifetime,
+    Limits,
+    OnLinger,
+    Record,
+    Verdict,
+    changed,
+    encode,
+    is_id,
+    is_id_prefix,
+    make_id,
+    record_of,
+)
 from ..execution.layout import SESSIONS
 from ..keeper import Handed, Zygote, pack
 from ..process import Checkpoints, HostSurroundings
@@ -34,6 +47,7 @@ from .view import with_view
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..config import Settings
     from .base import Request
     from .steps import Steps
 
@@ -65,7 +79,17 @@ class LocalRuntime:
         self._zygote_lock = threading.Lock()
         self._host_fd: int | None = None
         self._host_pid = 0
+        self._bounded_by = bounds.bounded_by(self._environ)
         self._unsaved: deque[tuple[Record, int | None]] = deque()
+        self._limits = Limits()
+        self._maximum_timeout_s = MAXIMUM_TIMEOUT_S
+
+    def configure(self, settings: Settings) -> None:
+        """Let settings decide what a request does not say itself: how much is kept, the longest timeout, which variables pass."""
+        self._limits = changed(self._limits, kept_head_bytes=settings.kept_head_bytes, kept_tail_bytes=settings.kept_tail_bytes)
+        self._maximum_timeout_s = settings.maximum_timeout_s
+        if settings.env_allow or settings.env_withhold:
+            self.environment = Environment(self._environ, allowed=settings.env_allow, withhold=settings.env_withhold)
 
     # -- starting -----------------------------------------------------------------------------------------------------------------------
 
@@ -127,11 +151,10 @@ class LocalRuntime:
         folder = RunFolder.create(self.home, decided.spec.id, spec_json)
         self._reach("host_described")
         record = record_of(decided.spec)
-        try:
-            self.index.reserve(record, session_quota=None)
-        except BaseException:
-            folder.discard()
-            raise
+        # What dies with this host can be noted while its keeper works already; what outlives it must be in the list before it runs.
+        outlives = request.lifetime in {Lifetime.SESSION, Lifetime.DETACHED}
+        if outlives:
+            self._reserve(record, folder)
         self._reach("host_reserved")
         if request.session is not None:
             _hold_session(self.home, request.session)
@@ -144,6 +167,13 @@ class LocalRuntime:
         self._reach("host_released")
         self._save_pending()
         return live, ours
+
+    def _reserve(self, record: Record, folder: RunFolder) -> None:
+        try:
+            self.index.reserve(record, session_quota=None)
+        except BaseException:
+            folder.discard()
+            raise
 
     def _assign(self, live: Live, spec_json: bytes, decided: Plan, stdin: int | None, *, live_output: bool) -> None:
         folder = live.folder
@@ -190,12 +220,13 @@ class LocalRuntime:
             cwd=cwd,
             cwd_notice=notice,
             find_workspace=self._find_workspace,
-            bounded_by=bounds.bounded_by(self._environ),
+            bounded_by=self._bounded_by,
             umask=bounds.current_umask(),
             nice=os.nice(0),
             rlimits=bounds.current_limits(),
-            defaults=Limits(),
+            defaults=self._limits,
             on_linger=OnLinger.STOP,
+            maximum_timeout_s=self._maximum_timeout_s,
         )
 
     def _find_workspace(self, cwd: str, given: str | None) -> tuple[str | None, tuple[str, ...]]:

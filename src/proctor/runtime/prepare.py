@@ -47,6 +47,7 @@ class World:
     on_linger: OnLinger
     dialect: str | None = None
     login: bool = True
+    maximum_timeout_s: float = MAXIMUM_TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def plan(request: Request, world: World, *, execution_id: str, created_at: datet
         parent=world.host_environ.get("PROCTOR_EXECUTION_ID") or None,
         bounded_by=world.bounded_by,
         on_linger=request.on_linger or world.on_linger,
-        limits=limits_of(request, world.defaults),
+        limits=limits_of(request, world.defaults, world.maximum_timeout_s),
         reason=request.reason,
         notices=(*request.notices, *notices, *workspace_notices),
     )
@@ -132,7 +133,7 @@ def _check_numbers(request: Request) -> None:
             raise _invalid(f"{name} must be a positive number, not {value!r}.", "Leave it out for no limit.")
 
 
-def limits_of(request: Request, defaults: Limits) -> Limits:
+def limits_of(request: Request, defaults: Limits, maximum_timeout_s: float = MAXIMUM_TIMEOUT_S) -> Limits:
     """Return the limits in force: what was asked, else the defaults, clamped in the open."""
     asked = {
         "timeout_s": request.timeout_s,
@@ -142,7 +143,7 @@ def limits_of(request: Request, defaults: Limits) -> Limits:
         "grace_s": request.grace_s,
     }
     limits = changed(defaults, **{name: value for name, value in asked.items() if value is not None})
-    return clamp(limits, maximum_timeout_s=MAXIMUM_TIMEOUT_S)
+    return clamp(limits, maximum_timeout_s=maximum_timeout_s)
 
 
 def _call(request: Request, world: World, built: Built) -> tuple[str, bool, tuple[str, ...], bytes | None]:

@@ -114,7 +114,7 @@ class Reconciler:
             case Verdict.REBOOTED:
                 event: Event = Lost(at=_now(), ended_by=EndedBy.HOST_REBOOTED, tree=_unproved())
             case Verdict.NEVER_STARTED:
-                fault = Fault(code="spawn_failed", message="Its host ended before a keeper took it; nothing ran.", hint="Start it again.")
+                fault = Fault(code="spawn_failed", message="No keeper lived to take it; nothing ran.", hint="Start it again.")
                 event = NotStarted(at=_now(), ended_by=EndedBy.START_ERROR, error=fault)
             case Verdict.LEAVE_SURVIVORS:
                 event = self._admit(record, content)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import OutputError
-from ..execution import Streams, changed
+from ..execution import EndedBy, Streams, changed
 from ..output import SpoolReader, view_of
 
 if TYPE_CHECKING:
-    from ..execution import Record
+    from ..execution import Output, Record
     from ..store import RunFolder
 
 __all__ = ["with_view"]
@@ -17,6 +17,8 @@ __all__ = ["with_view"]
 
 def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] | None, *, encoding: str | None = None) -> Record:
     """Return the record with text, encoding and, for split streams, stdout and stderr; figures are read where nobody could tell them."""
+    if record.ended and record.tree is not None and record.tree.proved and record.output.bytes == 0 and record.ended_by is not EndedBy.KEEPER_LOST:
+        return changed(record, output=_silent(record.output, split=record.streams is Streams.SPLIT))
     reader = SpoolReader(folder.descriptor, live=record.output.bytes == 0)  # nothing written yet is no missing output
     output = record.output
     try:
@@ -35,3 +37,9 @@ def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] 
         binary=view.binary,
     )
     return changed(record, output=shown)
+
+
+def _silent(output: Output, *, split: bool) -> Output:
+    """Return the view of a command that is known to have written nothing: there is no file to ask."""
+    part = "" if split else None
+    return changed(output, text="", stdout=part, stderr=part, encoding="utf-8", lossy=False, binary=False)
