@@ -58,6 +58,7 @@ def test_every_form_of_sequence_goes_also_a_cut_one(text: str, expected: str) ->
         ("N\bNA\bA", "NA"),
         ("typo\b \b", "typ "),
         ("\b\b\bx", "x"),
+        ("abc\r\b\bx", "xbc"),
         ("end\r", "end"),
         ("a\tb", "a\tb"),
     ],
