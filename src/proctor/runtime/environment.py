@@ -56,7 +56,7 @@ class Environment:
         return Built(values, withheld)
 
     def _is_withheld(self, name: str) -> bool:
-        return registry.is_secret_name(name) or bool(self._withhold) and self._matches(name)
+        return registry.is_secret_name(name) or (bool(self._withhold) and self._matches(name))
 
     def _matches(self, name: str) -> bool:
         from fnmatch import fnmatchcase
