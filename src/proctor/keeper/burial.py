@@ -6,8 +6,10 @@ of children is exact while it reaps nothing, since only its own wait shortens it
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import select
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from ..process import ProcessBackend
 
 __all__ = ["Burial"]
+
+LOCK_ATTEMPTS = 20
+LOCK_PAUSE_S = 0.002  # a lock that is given back tells nobody who only tried it
 
 
 class Burial:
@@ -86,7 +91,7 @@ def append_if_open(folder: str, event: Event) -> bool:
     lock = -1
     try:
         lock = os.open(LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=descriptor)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock)
         content = read_journal_at(descriptor)
         with open(os.open(SPEC, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=descriptor), "rb") as file:
             spec = decode(Spec, _json(file.read()))
@@ -100,6 +105,19 @@ def append_if_open(folder: str, event: Event) -> bool:
         if lock >= 0:
             os.close(lock)
         os.close(descriptor)
+
+
+def _take(lock: int) -> None:
+    """Lock a run folder that no keeper holds; raises ``BlockingIOError`` when one does.
+
+    A host that looks whether a keeper lives holds the lock for a few microseconds: that is waited out.
+    """
+    for _ in range(LOCK_ATTEMPTS):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        select.select((), (), (), LOCK_PAUSE_S)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _json(data: bytes) -> dict[str, object]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..execution import Launch, Lifetime, LifetimePair, Machine, Member, ProofMethod, Spec, encode
 from ..process import Checkpoints, HostSurroundings, Reaped, Root, Sent
 from .assignment import Handed, pack, unpack
-from .supervise import Supervisor
+from .supervise import Identity, Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -84,8 +84,13 @@ def rehearse() -> None:
     message = json.loads(delivery.message)
     assignment = unpack(message, [folder, folder, theirs.detach(), os.dup(delivery.payload), host])
     surroundings = HostSurroundings()
+    identity = Identity(os.getpid(), 0, os.getppid(), 0)
     _Rehearsed(
-        assignment, backend=_Stage(), surroundings=surroundings, checkpoints=Checkpoints("rehearsal", None), zygote_pid=os.getppid()
+        assignment,
+        backend=_Stage(),
+        surroundings=surroundings,
+        checkpoints=Checkpoints("rehearsal", None),
+        identity=identity,
     ).run()
     delivery.close()
     ours.close()

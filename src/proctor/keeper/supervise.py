@@ -15,6 +15,7 @@ import selectors
 import signal
 import socket
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -69,9 +70,19 @@ if TYPE_CHECKING:
     from ..process import Checkpoints, ProcessBackend, Surroundings
     from .assignment import Assignment
 
-__all__ = ["Supervisor", "signal_name"]
+__all__ = ["Identity", "Supervisor", "signal_name"]
 
 BOUND_TO_HOST = frozenset({Lifetime.CALL, Lifetime.HOST})
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Pid and start time (ticks since boot) of a keeper and of its zygote; found out before there is anything to do."""
+
+    pid: int
+    start_ticks: int
+    zygote_pid: int
+    zygote_start_ticks: int | None
 
 
 class Supervisor:
@@ -84,7 +95,7 @@ class Supervisor:
         backend: ProcessBackend,
         surroundings: Surroundings,
         checkpoints: Checkpoints,
-        zygote_pid: int,
+        identity: Identity,
     ) -> None:
         self._assignment = assignment
         self._backend = backend
@@ -98,7 +109,7 @@ class Supervisor:
         self._control = Control(self._selector, Requests(self))
         self.feed: Feed | None = None
         self.root: Root | None = None
-        self._zygote_pid = zygote_pid
+        self._identity = identity
         self._deadlines: Deadlines | None = None
         self._plan: StopPlan | None = None
         self._plan_at = 0.0
@@ -150,14 +161,14 @@ class Supervisor:
         starting.on_gone = self._on_caller_gone
         starting.wants_output = self._assignment.live_output
         self._selector.register(self._assignment.host, selectors.EVENT_READ, self._on_owner_gone)
-        ticks = self._surroundings.start_ticks
+        known = self._identity
         self._note(
             KeeperStarted(
                 at=_now(),
-                pid=os.getpid(),
-                start_ticks=ticks(os.getpid()) or 0,
-                zygote_pid=self._zygote_pid if self.second_net else None,
-                zygote_start_ticks=ticks(self._zygote_pid) if self.second_net else None,
+                pid=known.pid,
+                start_ticks=known.start_ticks,
+                zygote_pid=known.zygote_pid if self.second_net else None,
+                zygote_start_ticks=known.zygote_start_ticks if self.second_net else None,
             )
         )
         self._listened_at = time.monotonic()
@@ -432,7 +443,7 @@ class Supervisor:
     @property
     def second_net(self) -> bool:
         """Whether the zygote that would end the tree in this keeper's place still lives."""
-        return os.getppid() == self._zygote_pid
+        return os.getppid() == self._identity.zygote_pid
 
     @property
     def leftovers(self) -> tuple[Member, ...]:

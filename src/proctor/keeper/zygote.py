@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -27,7 +28,7 @@ from ..process import Backend, Checkpoints, HostSurroundings
 from .assignment import unpack
 from .burial import Burial
 from .rehearsal import rehearse
-from .supervise import Supervisor
+from .supervise import Identity, Supervisor
 
 __all__ = ["main"]
 
@@ -52,7 +53,9 @@ class Zygote:
         self._requests = requests
         self._checkpoints_at = checkpoints_at
         self._reach = Checkpoints("zygote", checkpoints_at).reach
+        self._surroundings = HostSurroundings()
         self._pid = os.getpid()
+        self._start_ticks = self._surroundings.start_ticks(self._pid)
         self._backend = Backend()
         self._backend.adopt()
         self._spares: set[int] = set()
@@ -114,13 +117,15 @@ class Zygote:
             self._backend.adopt()
             if not _is_readable(self._requests):  # else somebody waits already
                 rehearse()
-            status = self._keep(Checkpoints("keeper", self._checkpoints_at))
+            ticks = self._surroundings.start_ticks(os.getpid()) or 0
+            identity = Identity(os.getpid(), ticks, self._pid, self._start_ticks)
+            status = self._keep(identity, Checkpoints("keeper", self._checkpoints_at))
         except BaseException:  # noqa: BLE001 - a fork must not run its parent's code any further, whatever happened
             traceback.print_exc()
         finally:
             os._exit(status)
 
-    def _keep(self, checkpoints: Checkpoints) -> int:
+    def _keep(self, identity: Identity, checkpoints: Checkpoints) -> int:
         """Wait for a request, say that it is taken, and keep its execution; returns the exit status of the keeper."""
         data, descriptors, _, _ = socket.recv_fds(self._requests, MESSAGE_LIMIT, DESCRIPTOR_LIMIT, socket.MSG_CMSG_CLOEXEC)
         self._requests.close()
@@ -128,16 +133,13 @@ class Zygote:
             return 0
         checkpoints.reach("keeper_received")
         message = json.loads(data)
-        try:
+        with suppress(OSError):  # the zygote is gone: this keeper goes on without a second net, and says so
             self._roster_end.send(json.dumps({"pid": os.getpid(), "id": message["id"], "path": message["path"]}).encode())
-        except OSError:
-            pass  # the zygote is gone: this keeper goes on without a second net, and says so
         self._roster_end.close()
         checkpoints.reach("keeper_taken")
         assignment = unpack(message, list(descriptors))
-        surroundings = HostSurroundings()
         try:
-            Supervisor(assignment, backend=Backend(), surroundings=surroundings, checkpoints=checkpoints, zygote_pid=self._pid).run()
+            Supervisor(assignment, backend=self._backend, surroundings=self._surroundings, checkpoints=checkpoints, identity=identity).run()
         except BaseException:  # noqa: BLE001 - the last thing that a broken keeper can do is to say why; the zygote does the rest
             _log(assignment.folder)
             return 1

@@ -27,6 +27,7 @@ __all__ = ["WRITE_STEP_BYTES", "Live"]
 
 WRITE_STEP_BYTES = 65_536
 STOP_ANSWER_S = 10.0
+ATTACH_ATTEMPTS = 3  # a keeper dies once; the rest is for a folder that nobody can write an ending to
 TAIL_LIMIT = 2  # notices of output that was never stored: the newest replaces the one before
 
 
@@ -162,9 +163,21 @@ class Live:
         if self._link is not None:
             self._link.close()
             self._link = None
-        self.record = yield from self._reconciler.reconcile(self.folder, until=until)
+        for attempt in range(ATTACH_ATTEMPTS):
+            self.record = yield from self._reconciler.reconcile(self.folder, until=until)
+            self._check_here()
+            if self.record.ended or self.record.stale or self.record.status is Status.UNRESOLVED:
+                return
+            try:
+                yield from self.attach()  # its keeper lives: only the connection was lost
+            except KeeperError:
+                # A keeper that is killed hangs up a moment before its lock is free: it may have been dead already when it looked alive.
+                if self.folder.keeper_alive() or attempt == ATTACH_ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _check_here(self) -> None:
         if self.record.elsewhere is not None:
             message = f"Execution {self.record.id} belongs to {self.record.elsewhere}, another machine or pid namespace."
             raise KeeperError(ErrorCode.KEEPER_UNREACHABLE, message, "Ask there; nothing can be known about its processes from here.")
-        if not self.record.ended and self.record.status is not Status.UNRESOLVED:
-            yield from self.attach()  # its keeper lives: only the connection was lost

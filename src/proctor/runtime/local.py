@@ -12,11 +12,12 @@ import socket
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import dialects, workspace
-from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
+from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError, StoreError
 from ..execution import (
     MAXIMUM_TIMEOUT_S,
     Lifetime,
@@ -165,7 +166,9 @@ class LocalRuntime:
         finally:
             folder.release_lock()
         self._reach("host_released")
-        self._save_pending()
+        if not outlives:
+            self._unsaved.append((record, None))
+        self._save_what_can_be()
         return live, ours
 
     def _reserve(self, record: Record, folder: RunFolder) -> None:
@@ -306,7 +309,8 @@ class LocalRuntime:
                 try:
                     yield from live.attach(output=output)
                 except KeeperError:
-                    live.record = replace((yield from self.reconciler.reconcile(folder)), stale=True)
+                    found = yield from self.reconciler.reconcile(folder)
+                    live.record = found if found.ended else replace(found, stale=True)
             elif not record.ended:
                 live.record = yield from self.reconciler.reconcile(folder)
                 self.remember(live.record)
@@ -357,12 +361,27 @@ class LocalRuntime:
             self._unsaved.append((record, None))
 
     def _save_pending(self) -> None:
-        while self._unsaved:
-            record, length = self._unsaved.popleft()
-            if length is None:
-                self.index.put(record)
-            else:
-                self.index.put_seen([(record, length)])
+        while True:
+            try:
+                record, length = self._unsaved.popleft()  # not looked at first: another thread may be saving too
+            except IndexError:
+                return
+            try:
+                self._put(record, length)
+            except StoreError:
+                self._unsaved.appendleft((record, length))
+                raise
+
+    def _put(self, record: Record, length: int | None) -> None:
+        if length is None:
+            self.index.put(record)
+        else:
+            self.index.put_seen([(record, length)])
+
+    def _save_what_can_be(self) -> None:
+        """Write what was noted, unless the store refuses (a full disk): the run folders have it, and it is tried again."""
+        with suppress(StoreError):
+            self._save_pending()
 
     def save(self) -> None:
         """Write what was noted."""
@@ -371,7 +390,7 @@ class LocalRuntime:
     def close(self) -> None:
         """Let go of zygote and store; executions are not touched."""
         try:
-            self._save_pending()
+            self._save_what_can_be()
         finally:
             self.index.close()
             self._drop_zygote()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import OutputError
-from ..execution import EndedBy, Streams, changed
+from ..execution import Streams, changed
 from ..output import SpoolReader, view_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,13 @@ __all__ = ["with_view"]
 
 def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] | None, *, encoding: str | None = None) -> Record:
     """Return the record with text, encoding and, for split streams, stdout and stderr; figures are read where nobody could tell them."""
-    if record.ended and record.tree is not None and record.tree.proved and record.output.bytes == 0 and record.ended_by is not EndedBy.KEEPER_LOST:
+    if (
+        record.ended
+        and record.tree is not None
+        and record.tree.proved
+        and record.output.bytes == 0
+        and record.ended_by is not EndedBy.KEEPER_LOST
+    ):
         return changed(record, output=_silent(record.output, split=record.streams is Streams.SPLIT))
     reader = SpoolReader(folder.descriptor, live=record.output.bytes == 0)  # nothing written yet is no missing output
     output = record.output
