@@ -17,13 +17,7 @@ __all__ = ["with_view"]
 
 def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] | None, *, encoding: str | None = None) -> Record:
     """Return the record with text, encoding and, for split streams, stdout and stderr; figures are read where nobody could tell them."""
-    if (
-        record.ended
-        and record.tree is not None
-        and record.tree.proved
-        and record.output.bytes == 0
-        and record.ended_by is not EndedBy.KEEPER_LOST
-    ):
+    if record.ended and record.duration_s is not None and record.output.bytes == 0:  # its keeper counted to the end: nothing
         return changed(record, output=_silent(record.output, split=record.streams is Streams.SPLIT))
     reader = SpoolReader(folder.descriptor, live=record.output.bytes == 0)  # nothing written yet is no missing output
     output = record.output
