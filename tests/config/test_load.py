@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -211,7 +212,10 @@ def test_arguments_may_say_none_and_are_checked_like_the_rest(resolve: Load) -> 
         resolve(timeout_s=0)
 
 
+@pytest.mark.posix
 def test_a_workspace_file_that_is_a_link_or_a_fifo_is_refused_at_once(resolve: Load, tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("needs POSIX users and files")
     place = workspace_file(str(tmp_path / "w"))
     os.makedirs(os.path.dirname(place))
     os.mkfifo(place)

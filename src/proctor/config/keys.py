@@ -53,7 +53,7 @@ def _number(least: float, *, whole: bool = False, above: bool = False, optional:
         if optional and value in (None, _NONE):
             return None
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            raise ValueError(value)
+            raise TypeError(value)
         if not isfinite(value) or value < least or (above and value == least):
             raise ValueError(value)
         return int(value) if whole else float(value)

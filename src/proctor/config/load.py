@@ -113,7 +113,7 @@ def _checked(origin: str, name: str, value: Any) -> Any:
         raise RequestError(ErrorCode.INVALID_REQUEST, f"{origin}: there is no key {name!r}.", f"The keys are {', '.join(KEYS)}.")
     try:
         return key.read(value)
-    except ValueError:
+    except (ValueError, TypeError):
         raise _wrong(origin, key, value) from None
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunFolder"]
 
+NEW_LOCK = f"{LOCK}.new"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _OLD = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -44,8 +45,12 @@ class RunFolder:
         except OSError as error:
             raise _unavailable(path, error) from error
         try:
-            folder.lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder.descriptor)
+            # Locked before it has its name: a host that looks in between would take the start for an abandoned one.
+            folder.lock = os.open(
+                NEW_LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder.descriptor
+            )
             fcntl.flock(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rename(NEW_LOCK, LOCK, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
             folder._write(SPEC, spec_json)
         except OSError as error:
             folder.discard()

@@ -84,7 +84,8 @@ def due(home: str, now_s: float) -> bool:
         if abs(now_s - _stamped(descriptor)) < DAY_S:
             return False
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % now_s, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, b"%d\n" % now_s)
         return True
     finally:
         os.close(descriptor)
@@ -92,7 +93,7 @@ def due(home: str, now_s: float) -> bool:
 
 def _stamped(descriptor: int) -> float:
     try:
-        return int(os.pread(descriptor, _LONGEST_STAMP, 0))
+        return int(os.read(descriptor, _LONGEST_STAMP))
     except ValueError:
         return -DAY_S  # new, or damaged
 

@@ -12,6 +12,7 @@ import ntpath
 import os
 import posixpath
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..env import HOME
@@ -120,7 +121,8 @@ def _make(home: str) -> None:
         pass
     except FileNotFoundError:
         os.makedirs(os.path.dirname(home), exist_ok=True)
-        _make(home)
+        with suppress(FileExistsError):
+            os.mkdir(home, _PRIVATE)
 
 
 def _make_private(home: str) -> None:
