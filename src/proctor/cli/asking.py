@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import ErrorCode, RequestError
-from ..execution import Lifetime, OnLinger, Streams
+from ..execution import Lifetime
 from ..output import wording
 from ..runtime import Request
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+    from ..config import Resolved
 
 __all__ = ["NO_SANDBOX_HERE", "request_of"]
 
@@ -20,16 +22,16 @@ _FULL_ACCESS = "danger-full-access"
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
-def request_of(arguments: Namespace, *, live_output: bool) -> Request:
+def request_of(arguments: Namespace, resolved: Resolved, *, live_output: bool) -> Request:
     """Return the request; raises ``RequestError`` for what makes no sense or is not in this version. Opens the file of ``--stdin``."""
     _refuse_later_parts(arguments)
     command, argv = _command_of(arguments)
     values, passed = _environment_of(arguments)
-    lifetime = arguments.lifetime or (Lifetime.DETACHED if arguments.background else Lifetime.CALL)
-    if arguments.background and lifetime in {Lifetime.CALL, Lifetime.HOST}:
+    settings = resolved.settings
+    if arguments.background and settings.lifetime in {Lifetime.CALL, Lifetime.HOST}:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"--background returns at once, and the lifetime {lifetime} would end the command with that.",
+            f"--background returns at once, and the lifetime {settings.lifetime} would end the command with that.",
             "Leave out --lifetime, or use session or detached.",
         )
     stdin, name = _stdin_of(arguments)
@@ -38,25 +40,25 @@ def request_of(arguments: Namespace, *, live_output: bool) -> Request:
         argv=argv,
         cwd=arguments.cwd,
         workspace=arguments.workspace,
-        dialect=None if arguments.shell == "none" else arguments.shell,
-        login=arguments.login,
+        dialect=None if argv is not None else settings.dialect,
+        login=settings.login,
         env=values,
         env_pass=passed,
         stdin=stdin,
         stdin_name=name,
-        streams=Streams(arguments.streams) if arguments.streams else Streams.SPLIT,
+        streams=settings.streams,
         session=arguments.session,
-        lifetime=Lifetime(lifetime),
-        on_linger=OnLinger(arguments.on_linger) if arguments.on_linger else None,
-        timeout_s=arguments.timeout,
-        idle_timeout_s=arguments.idle_timeout,
-        output_limit_bytes=arguments.output_limit,
+        lifetime=settings.lifetime,
+        on_linger=settings.on_linger,
+        timeout_s=settings.timeout_s,
+        idle_timeout_s=settings.idle_timeout_s,
+        output_limit_bytes=settings.output_limit_bytes,
         ttl_s=arguments.ttl,
-        grace_s=arguments.grace,
+        grace_s=settings.grace_s,
         user=arguments.user,
         reason=arguments.reason,
         live_output=live_output,
-        notices=_notices_of(arguments),
+        notices=(*_notices_of(arguments), *resolved.notices),
     )
 
 

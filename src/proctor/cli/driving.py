@@ -15,7 +15,7 @@ from ..errors import ProctorError
 from ..runtime import Abandoned, Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..runtime import Steps
     from .signals import Signals
@@ -31,6 +31,7 @@ class Outcome(Generic[T]):
 
     value: T | None = None
     error: ProctorError | None = None
+    done: bool = False
 
 
 @dataclass(slots=True)
@@ -43,9 +44,9 @@ class _Work:
         try:
             self.wait = self.steps.send(None)
         except StopIteration as done:
-            self.wait, self.outcome.value = None, done.value
+            self.wait, self.outcome.value, self.outcome.done = None, done.value, True
         except ProctorError as error:
-            self.wait, self.outcome.error = None, error
+            self.wait, self.outcome.error, self.outcome.done = None, error, True
 
 
 def drive(steps: Steps[T], signals: Signals | None = None) -> T:
@@ -58,17 +59,28 @@ def drive(steps: Steps[T], signals: Signals | None = None) -> T:
         _poll([wait], signals)
 
 
-def drive_all(pieces: Sequence[Steps[T]], signals: Signals | None = None) -> list[Outcome[T]]:
-    """Run several pieces of work at once; a ``ProctorError`` of one is its outcome and does not touch the others."""
+def drive_all(
+    pieces: Sequence[Steps[T]], signals: Signals | None = None, *, first_only: bool = False, look: Callable[[], None] | None = None
+) -> list[Outcome[T]]:
+    """Run several pieces of work at once; a ``ProctorError`` of one is its outcome and does not touch the others.
+
+    With ``first_only`` the rest is given up, closed and not ``done``, as soon as one of them is. ``look`` is called after each wait.
+    """
     works = [_Work(steps, Outcome()) for steps in pieces]
     for work in works:
         work.resume()
     while waiting := [work for work in works if work.wait is not None]:
+        if first_only and len(waiting) < len(works):
+            for work in waiting:
+                work.steps.close()
+            break
         woken = _poll([work.wait for work in waiting if work.wait is not None], signals)
         now = time.monotonic()
         for work in waiting:
             if work.wait is not None and (woken is None or _is_due(work.wait, woken, now)):
                 work.resume()
+        if look is not None:
+            look()
     return [work.outcome for work in works]
 
 

@@ -63,7 +63,7 @@ def code_of_signal(number: int) -> int:
     return SIGNAL_BASE + number
 
 
-def code_of_record(record: Record) -> int:
+def code_of_record(record: Record) -> int:  # noqa: PLR0911 - one return for each kind of ending
     """Return the exit code of ``proctor run`` for a result."""
     match record.status:
         case Status.TIMED_OUT:

@@ -24,7 +24,14 @@ _MODULES = {
     "run": ("run", True),
     "ps": ("listing", True),
     "show": ("showing", True),
+    "logs": ("logs", True),
+    "wait": ("waiting", True),
     "stop": ("stopping", True),
+    "send": ("sending", True),
+    "gc": ("collecting", True),
+    "doctor": ("doctor", False),
+    "demo": ("demo", False),
+    "completion": ("completing", False),
 }
 
 

@@ -6,9 +6,12 @@ A parser is built without importing what carries a command out, and for one comm
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["COMMANDS", "build_parser"]
 
@@ -127,10 +130,64 @@ def _stop(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", metavar="T", default="", help="why, for the record")
 
 
-_Fill = "Callable[[argparse.ArgumentParser], None]"
-COMMANDS: dict[str, tuple[str, Any]] = {
+def _logs(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("id", metavar="ID", help=_ID)
+    add("-f", "--follow", action="store_true", help="go on until the execution has ended")
+    add("--since", metavar="OFFSET", type=_count, help="begin at this byte")
+    add("--tail", metavar="N", type=_count, help="the last N lines")
+    add("--grep", metavar="RE", help="only lines that match a regular expression (exit code 1: none)")
+    add("--stream", choices=("stdout", "stderr"), help="one of the two streams (default: both, in order of arrival)")
+    add("--raw", action="store_true", help="the bytes as they are, on a terminal too")
+
+
+def _wait(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Exit code: 0 when it happened; 1 when an execution ended before it could; 124 when the limit passed. Nothing is stopped."
+    )
+    add = parser.add_argument
+    add("ids", metavar="ID", nargs="+", help=_ID)
+    add("--timeout", metavar="S", type=_seconds, help="wait at most this many seconds (default: no limit)")
+    add("--any", action="store_true", help="until one of several, not all")
+    add("--for", metavar="text=RE|port=N|file=P|idle=S", dest="condition", help="until this, and not until the end")
+
+
+def _send(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("id", metavar="ID", help=_ID)
+    add("text", metavar="TEXT", nargs="?", help="what to send; a newline is added unless it ends with one")
+    add("--no-newline", action="store_true", help="send exactly the text")
+    add("--eof", action="store_true", help="close standard input, behind the text if there is one")
+
+
+def _gc(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--older", metavar="D", help="what ended longer ago than this: 12h, 30d, or a number of days (default: 14d)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="a list of findings")
+
+
+def _completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "It works in a temporary folder with a home of its own, and cleans up. Exit code: 1 when a claim does not hold."
+
+
+# For each command: what it does, and what adds its flags.
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "run": ("run a command to its proved ending", _run),
     "ps": ("list executions that have not ended", _ps),
     "show": ("show what is known about an execution", _show),
+    "logs": ("print the output of an execution", _logs),
+    "wait": ("wait for executions, without stopping them", _wait),
     "stop": ("stop executions and prove it", _stop),
+    "send": ("send text to an execution's standard input", _send),
+    "gc": ("remove old executions", _gc),
+    "doctor": ("measure what works on this machine", _doctor),
+    "demo": ("show on a small project what proctor does", _demo),
+    "completion": ("print a completion script for a shell", _completion),
 }

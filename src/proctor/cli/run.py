@@ -16,6 +16,7 @@ from ..output import SpoolReader
 from ..runtime import Abandoned, Following, Wait
 from .aftermath import lines_after
 from .asking import request_of
+from .configuring import settings_of_run
 from .driving import abandonable, also_writing, drive
 from .exits import BROKEN_PIPE, PROCTOR_FAILED, code_of_error, code_of_record, code_of_signal
 from .outlet import Outlet
@@ -38,8 +39,10 @@ _SIGNAL_NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM", signal.SIGH
 
 def execute(arguments: Namespace, runtime: LocalRuntime) -> int:
     """Run the command; return the exit code."""
-    request = request_of(arguments, live_output=not (arguments.json or arguments.background))
     runtime.warm()
+    resolved = settings_of_run(arguments)
+    request = request_of(arguments, resolved, live_output=not (arguments.json or arguments.background))
+    runtime.configure(resolved.settings)
     with Signals() as signals:
         try:
             live = drive(abandonable(runtime.start(request), signals, by="person", reason=_reason(signals)), signals)
