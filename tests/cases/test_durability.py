@@ -16,14 +16,15 @@ import pytest
 
 import proctor
 from proctor import EndedBy, Lifetime, Status
-from proctor.execution import KeeperStarted, Started, journal_line, read_journal
+from proctor.execution import Event, KeeperStarted, Started, journal_line, read_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from proctor.testing import Marker
     from tests.conftest import Script
+
+    from proctor.testing import Marker
 
 DETACHED = """
 p = proctor.open_sync(home=home)
@@ -192,7 +193,7 @@ def stranger() -> object:
 
 def _forge(home: str, name: str, pid: int, at: datetime) -> None:
     """Write the journal of a keeper and a root that had the pid of somebody who is alive now, at another time."""
-    events = (
+    events: tuple[Event, ...] = (
         KeeperStarted(at=at, pid=pid, start_ticks=7, zygote_pid=pid, zygote_start_ticks=8),
         Started(at=at, pid=pid, start_ticks=9, process_started_at=at),
     )
@@ -237,7 +238,7 @@ def test_a_stranger_with_the_pid_of_a_dead_keeper_blocks_nothing_and_is_never_si
 @pytest.mark.requirement("O-DU-04", "I2-many-hosts")
 def test_many_first_starts_at_the_same_moment_make_one_home(home: str) -> None:
     go_reading, go_writing = os.pipe()
-    text = "import os, sys, proctor; os.read(int(sys.argv[2]), 1); p = proctor.open_sync(home=sys.argv[1]); print(p.run(['true']).id); p.close()"
+    text = "import os, sys, proctor\nos.read(int(sys.argv[2]), 1)\nwith proctor.open_sync(home=sys.argv[1]) as p: print(p.run(['true']).id)"
     command = [sys.executable, "-c", text, home, str(go_reading)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[go_reading]) for _ in range(6)]
     os.close(go_reading)
