@@ -116,7 +116,8 @@ def connect(folder: RunFolder, hear: Callable[[dict[str, Any]], None], *, limit_
     while True:
         try:
             connection.connect(f"/proc/self/fd/{folder.descriptor}/{CONTROL}")
-        except (BlockingIOError, FileNotFoundError) as error:  # its backlog is full, or the socket is not there yet
+        except (BlockingIOError, FileNotFoundError, ConnectionRefusedError) as error:
+            # Its backlog is full, the socket is not there yet, or not there any more: a dead keeper's lock is free a moment later.
             if time.monotonic() >= until or not folder.keeper_alive():
                 connection.close()
                 raise _unreachable("does not accept connections") from error
