@@ -39,14 +39,14 @@ ENTRIES = st.lists(
 
 @given(ENTRIES, st.integers(0, 30 * 86_400), st.integers(0, 10 * GB))
 def test_a_plan_removes_the_oldest_and_no_more_than_age_and_size_ask_for(entries: list[Entry], older_than_s: int, max_bytes: int) -> None:
-    plan = plan_gc(entries, NOW_S, older_than_s=older_than_s, max_bytes=max_bytes)
-    assert sorted(entry.id for entry in (*plan.remove, *plan.keep)) == sorted(entry.id for entry in entries)
-    assert all(NOW_S - entry.ended_at_s <= older_than_s for entry in plan.keep)
-    assert sum(entry.size_bytes for entry in plan.keep) <= max_bytes
-    if plan.remove and NOW_S - plan.remove[-1].ended_at_s <= older_than_s:  # it went for its size: without it the rest was too large
-        assert sum(entry.size_bytes for entry in (plan.remove[-1], *plan.keep)) > max_bytes
-    if plan.remove and plan.keep:
-        assert plan.remove[-1].ended_at_s <= plan.keep[0].ended_at_s
+    remove, keep = plan_gc(entries, NOW_S, older_than_s=older_than_s, max_bytes=max_bytes)
+    assert sorted(entry.id for entry in (*remove, *keep)) == sorted(entry.id for entry in entries)
+    assert all(NOW_S - entry.ended_at_s <= older_than_s for entry in keep)
+    assert sum(entry.size_bytes for entry in keep) <= max_bytes
+    if remove and NOW_S - remove[-1].ended_at_s <= older_than_s:  # it went for its size: without it the rest was too large
+        assert sum(entry.size_bytes for entry in (remove[-1], *keep)) > max_bytes
+    if remove and keep:
+        assert remove[-1].ended_at_s <= keep[0].ended_at_s
 
 
 def test_what_is_old_and_ended_goes_and_the_rest_stays(store_home: str, index: Index, build: Builder) -> None:

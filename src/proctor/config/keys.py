@@ -6,9 +6,8 @@ decide how much of the user's history and evidence is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..execution import Lifetime, OnLinger, Streams
 
@@ -21,8 +20,7 @@ _NONE = "none"
 _FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One key. ``read`` takes a value as TOML or an argument gives it, ``parse`` turns the environment's text into such a value."""
 
     name: str

@@ -42,7 +42,7 @@ def load(
     Raises ``RequestError`` (invalid_request) naming the file or variable, the key and what it takes.
     """
     start = defaults(base) if isinstance(base, Face) else base
-    layers = _Layers({key: getattr(start, key) for key in KEYS}, dict.fromkeys(KEYS, BUILT_IN), [])
+    layers = _Layers(start)
     place = user_file(environ, platform, user_home)
     layers.put(place, read_file(place, follow=True))
     if workspace is not None:
@@ -57,11 +57,11 @@ def load(
     return Resolved(replace(start, **layers.values), layers.origins, tuple(layers.notices))
 
 
-@dataclass(frozen=True, slots=True)
 class _Layers:
-    values: dict[str, Any]
-    origins: dict[str, str]
-    notices: list[str]
+    def __init__(self, start: Settings) -> None:
+        self.values: dict[str, Any] = {key: getattr(start, key) for key in KEYS}
+        self.origins = dict.fromkeys(KEYS, BUILT_IN)
+        self.notices: list[str] = []
 
     def put(self, origin: str, given: Mapping[str, Any]) -> None:
         """Let every key of a layer win over the layers below."""

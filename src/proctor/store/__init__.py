@@ -4,7 +4,7 @@ The run folder is the truth about one execution; everything else here can be reb
 """
 
 from .folder import RunFolder
-from .gc import DAY_S, Entry, GcPlan, GcReport, collect, due, plan_gc
+from .gc import DAY_S, Entry, GcReport, collect, due, plan_gc
 from .home import home_path, open_home
 from .index import Index
 from .rebuild import read_record
@@ -12,7 +12,6 @@ from .rebuild import read_record
 __all__ = [
     "DAY_S",
     "Entry",
-    "GcPlan",
     "GcReport",
     "Index",
     "RunFolder",

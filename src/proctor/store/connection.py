@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..execution.layout import INDEX
@@ -27,14 +26,16 @@ __all__ = ["Link", "connect", "disconnect", "snapshot"]
 BUSY_LIMIT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
 class Link:
-    """A usable connection: to which file, opened by which process, and the schema version found in it."""
+    """A usable connection: to which file (``None``: to memory), opened by which process, and the schema version found in it."""
 
-    connection: sqlite3.Connection
-    identity: Identity | None
-    pid: int
-    version: int
+    __slots__ = ("connection", "identity", "pid", "version")
+
+    def __init__(self, connection: sqlite3.Connection, identity: Identity | None, version: int) -> None:
+        self.connection = connection
+        self.identity = identity
+        self.version = version
+        self.pid = os.getpid()
 
     def is_current(self, path: str) -> bool:
         """Tell whether the connection still leads to the file at ``path``."""
@@ -67,7 +68,7 @@ def connect(home: str, *, read_only: bool) -> Link | Identity | None:
         if version == 0:
             connection.close()
             return identity
-        return Link(connection, identity, os.getpid(), version)
+        return Link(connection, identity, version)
 
 
 def _checked_version(connection: sqlite3.Connection) -> int:
@@ -92,7 +93,7 @@ def snapshot(home: str, source: Link | None) -> Link:
     except BaseException:
         connection.close()
         raise
-    return Link(connection, None, os.getpid(), schema.VERSION)
+    return Link(connection, None, schema.VERSION)
 
 
 def disconnect(home: str, link: Link, *, limit_s: float = LOCK_LIMIT_S) -> None:

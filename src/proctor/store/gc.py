@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .index import Index
 
-__all__ = ["DAY_S", "Entry", "GcPlan", "GcReport", "collect", "due", "plan_gc"]
+__all__ = ["DAY_S", "Entry", "GcReport", "collect", "due", "plan_gc"]
 
 DAY_S = 86_400.0
 PATCHES = "patches"
@@ -44,14 +44,6 @@ class Entry:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class GcPlan:
-    """What to remove, oldest first, and what stays."""
-
-    remove: tuple[Entry, ...]
-    keep: tuple[Entry, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcReport:
     """What was removed (or, in a dry run, would be), how many bytes that frees, how many entries stay, and what could not be removed."""
@@ -62,8 +54,8 @@ class GcReport:
     skipped: tuple[str, ...] = ()
 
 
-def plan_gc(entries: Iterable[Entry], now_s: float, *, older_than_s: float, max_bytes: int) -> GcPlan:
-    """Choose every entry that ended more than ``older_than_s`` ago, then the oldest ones until the rest is at most ``max_bytes``."""
+def plan_gc(entries: Iterable[Entry], now_s: float, *, older_than_s: float, max_bytes: int) -> tuple[list[Entry], list[Entry]]:
+    """Return what to remove (older than ``older_than_s``, then the oldest down to ``max_bytes``) and what to keep, oldest first."""
     ordered = sorted(entries, key=lambda entry: (entry.ended_at_s, entry.id))
     excess = sum(entry.size_bytes for entry in ordered) - max_bytes
     count = 0
@@ -72,7 +64,7 @@ def plan_gc(entries: Iterable[Entry], now_s: float, *, older_than_s: float, max_
             break
         excess -= entry.size_bytes
         count += 1
-    return GcPlan(tuple(ordered[:count]), tuple(ordered[count:]))
+    return ordered[:count], ordered[count:]
 
 
 def due(home: str, now_s: float) -> bool:
@@ -105,23 +97,23 @@ def collect(home: str, index: Index, now_s: float, *, older_than_s: float, max_b
     """
     runs = os.path.join(home, RUNS)
     rows = index.oldest_ended()
-    plan = plan_gc([*_runs(runs, rows), *_patches(home)], now_s, older_than_s=older_than_s, max_bytes=max_bytes)
-    chosen = (*plan.remove, *_interrupted(home, index, frozenset(name for name, _ in rows), now_s))
+    remove, keep = plan_gc([*_runs(runs, rows), *_patches(home)], now_s, older_than_s=older_than_s, max_bytes=max_bytes)
+    chosen = (*remove, *_interrupted(home, index, frozenset(name for name, _ in rows), now_s))
     if dry_run:
-        return _report(chosen, (), plan)
+        return _report(chosen, (), keep)
     reasons = [(entry, _move(entry.folder, os.path.join(runs, _REMOVED))) for entry in chosen]
     moved = [entry for entry, reason in reasons if reason is None]
     index.remove([*(entry.id for entry in moved), *_names(os.path.join(runs, _REMOVED))])
     for name in _names(os.path.join(runs, _REMOVED)):
         _delete(os.path.join(runs, _REMOVED, name))
     index.refresh()
-    return _report(moved, (f"{entry.id}: {reason}" for entry, reason in reasons if reason is not None), plan)
+    return _report(moved, (f"{entry.id}: {reason}" for entry, reason in reasons if reason is not None), keep)
 
 
-def _report(removed: Iterable[Entry], skipped: Iterable[str], plan: GcPlan) -> GcReport:
+def _report(removed: Iterable[Entry], skipped: Iterable[str], keep: list[Entry]) -> GcReport:
     gone, stay = tuple(removed), tuple(skipped)
     freed = sum(entry.size_bytes for entry in gone)
-    return GcReport(removed=tuple(entry.id for entry in gone), freed_bytes=freed, kept=len(plan.keep) + len(stay), skipped=stay)
+    return GcReport(removed=tuple(entry.id for entry in gone), freed_bytes=freed, kept=len(keep) + len(stay), skipped=stay)
 
 
 def _runs(runs: str, rows: Iterable[tuple[str, float]]) -> Iterator[Entry]:

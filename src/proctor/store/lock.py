@@ -15,7 +15,7 @@ from ..errors import ErrorCode, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["held", "locked", "try_lock"]
+__all__ = ["locked", "try_lock"]
 
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _POLL_S = 0.02  # flock(2) has no limit of its own
@@ -43,18 +43,6 @@ def try_lock(path: str, *, create: bool = False) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
-
-
-def held(path: str) -> bool:
-    """Tell whether some process holds the lock at ``path``; a missing file is not held."""
-    try:
-        descriptor = try_lock(path)
-    except FileNotFoundError:
-        return False
-    if descriptor is None:
-        return True
-    os.close(descriptor)
-    return False
 
 
 def _flock(descriptor: int, *, exclusive: bool) -> bool:

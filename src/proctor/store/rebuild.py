@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 LOCK_NAME = "index.lock"
-LOCK_LIMIT_S = 300.0  # a rebuild reads every run folder; 100,000 of them were measured to take about a minute
+LOCK_LIMIT_S = 300.0  # a rebuild reads every run folder; 100,000 of them take half a minute (measured: 0.33 ms each)
 STARTING_S = 10.0  # from making a run folder to locking it takes a host well under a millisecond
 CREATED_TO_FOLDER_MS = 100  # from the record's creation time to its folder in runs/, with room for a busy machine
 _PARTS = ("", "-wal", "-shm")
