@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 from dataclasses import dataclass
 from typing import Any
 
 from ..execution import Launch, Spec, decode, encode
 
-__all__ = ["Assignment", "Delivery", "Handed", "pack", "unpack"]
+__all__ = ["Assignment", "Delivery", "Handed", "pack", "receive", "unpack"]
+
+MESSAGE_LIMIT = 65_536
+DESCRIPTOR_LIMIT = 16
+_INT = struct.Struct("i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +77,20 @@ def pack(spec_json: bytes, launch: Launch, handed: Handed, *, folder_path: str, 
     extra = tuple(fd for fd in optional.values() if fd is not None)
     descriptors = (handed.folder, handed.lock, handed.connection, payload, handed.host, *extra)
     return Delivery(message=json.dumps(message).encode(), descriptors=descriptors, payload=payload)
+
+
+def receive(requests: socket.socket) -> tuple[bytes, list[int]]:
+    """Wait for a message and its descriptors, close-on-exec each; an empty message is the end.
+
+    ``socket.recv_fds`` drops its flags, and then the command inherits the lock and everything else (CPython, at least up to 3.13).
+    """
+    room = socket.CMSG_LEN(DESCRIPTOR_LIMIT * _INT.size)
+    data, ancillary, _, _ = requests.recvmsg(MESSAGE_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
+    found: list[int] = []
+    for level, kind, content in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            found.extend(number for (number,) in _INT.iter_unpack(content[: len(content) // _INT.size * _INT.size]))
+    return data, found
 
 
 def unpack(message: dict[str, Any], descriptors: list[int]) -> Assignment:

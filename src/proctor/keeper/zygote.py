@@ -25,7 +25,7 @@ from typing import NoReturn
 from ..errors import ProctorError
 from ..execution.layout import KEEPER_LOG
 from ..process import Backend, Checkpoints, HostSurroundings
-from .assignment import unpack
+from .assignment import receive, unpack
 from .burial import Burial
 from .rehearsal import rehearse
 from .supervise import Identity, Supervisor
@@ -34,7 +34,6 @@ __all__ = ["main"]
 
 SPARES = 2
 MESSAGE_LIMIT = 65_536
-DESCRIPTOR_LIMIT = 16
 FORK_RETRY_S = 0.2  # after a fork was refused (EAGAIN): the limit may be the user's own, and others give processes back
 
 
@@ -127,7 +126,7 @@ class Zygote:
 
     def _keep(self, identity: Identity, checkpoints: Checkpoints) -> int:
         """Wait for a request, say that it is taken, and keep its execution; returns the exit status of the keeper."""
-        data, descriptors, _, _ = socket.recv_fds(self._requests, MESSAGE_LIMIT, DESCRIPTOR_LIMIT, socket.MSG_CMSG_CLOEXEC)
+        data, descriptors = receive(self._requests)
         self._requests.close()
         if not data:
             return 0
@@ -137,7 +136,7 @@ class Zygote:
             self._roster_end.send(json.dumps({"pid": os.getpid(), "id": message["id"], "path": message["path"]}).encode())
         self._roster_end.close()
         checkpoints.reach("keeper_taken")
-        assignment = unpack(message, list(descriptors))
+        assignment = unpack(message, descriptors)
         try:
             Supervisor(assignment, backend=self._backend, surroundings=self._surroundings, checkpoints=checkpoints, identity=identity).run()
         except BaseException:  # noqa: BLE001 - the last thing that a broken keeper can do is to say why; the zygote does the rest
