@@ -56,6 +56,11 @@ class Capture:
         """Return the figures so far."""
         return self.spool.counts()
 
+    def settle(self) -> None:
+        """Store what can be stored, so that the counts are final; a command that was silent needs no file for it."""
+        if self.spool.total_bytes:
+            self.spool.close()
+
     def close(self, selector: selectors.BaseSelector) -> None:
         """Stop listening; a writer that is left gets SIGPIPE, as with any reader that went away."""
         for pump in tuple(self._pumps):

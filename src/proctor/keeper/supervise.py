@@ -366,6 +366,7 @@ class Supervisor:
         now = time.monotonic()
         suspended_s = time.clock_gettime(time.CLOCK_BOOTTIME) - self._booted_at - (now - self._started_at)
         self._reach("keeper_proved")
+        self.capture.settle()
         self._hand_over_tail()
         self._note(
             Ended(

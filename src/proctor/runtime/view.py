@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import OutputError
 from ..execution import Streams, changed
-from ..output import SpoolReader, view_of
+from ..output import SpoolReader, clean, decode, view_of, wording
 
 if TYPE_CHECKING:
     from ..execution import Output, Record
     from ..store import RunFolder
 
 __all__ = ["with_view"]
+
+TAIL_BYTES = 8_192  # of up to 256 KiB that the keeper held: about what a view shows of an end
 
 
 def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] | None, *, encoding: str | None = None) -> Record:
@@ -26,7 +28,9 @@ def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] 
             output = changed(output, bytes=reader.total_bytes(), kept_bytes=sum(part.end - part.start for part in reader.kept()))
         view = view_of(reader, split=record.streams is Streams.SPLIT, ref=record.id, encoding=encoding)
     except OutputError:
-        return record
+        if memory_tail is None:
+            return record
+        return changed(record, output=_with_tail(output, memory_tail, encoding))
     shown = changed(
         output,
         text=view.text,
@@ -36,7 +40,23 @@ def with_view(record: Record, folder: RunFolder, memory_tail: tuple[int, bytes] 
         lossy=view.lossy,
         binary=view.binary,
     )
+    if memory_tail is not None:
+        shown = _with_tail(shown, memory_tail, encoding)
     return changed(record, output=shown)
+
+
+def _with_tail(output: Output, memory_tail: tuple[int, bytes], encoding: str | None) -> Output:
+    """Put behind the stored text what no disk took: it came over the connection and exists nowhere else."""
+    start, data = memory_tail
+    decoded = decode(data[-TAIL_BYTES:], encoding=encoding)
+    if decoded.binary:
+        return changed(output, binary=True, text=None)
+    start += max(0, len(data) - TAIL_BYTES)
+    gap = max(0, start - output.kept_bytes)
+    notice = f"\n{wording.bytes_omitted(gap, '', lost=gap)}\n" if gap else ""
+    return changed(
+        output, text=(output.text or "") + notice + clean(decoded.text), binary=False, encoding=output.encoding or decoded.encoding
+    )
 
 
 def _silent(output: Output, *, split: bool) -> Output:
