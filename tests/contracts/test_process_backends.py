@@ -8,14 +8,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-import pickle
 import pkgutil
 import select
 import signal
 import sys
 import time
-import traceback
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -25,7 +23,7 @@ from proctor.execution import Launch, ProofMethod
 from proctor.process import Backend, HostSurroundings, ProcessBackend, Root, SpawnError
 from proctor.process.darwin import DarwinBackend, DarwinSurroundings
 from proctor.process.windows import WindowsBackend, WindowsSurroundings
-from proctor.testing import FakeBackend
+from proctor.testing import FakeBackend, apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,32 +141,14 @@ def _until(reached: Callable[[], bool]) -> None:
 
 
 def _in_a_process_of_its_own(check: Callable[[Stage], None], stage: type[Stage]) -> None:
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _report(check, stage, writing)
-    os.close(writing)
-    with open(reading, "rb") as file:
-        failure = pickle.loads(file.read() or pickle.dumps("the process of the test died"))  # noqa: S301 - written by the fork
-    os.waitpid(pid, 0)
-    assert failure is None, failure
-
-
-def _report(check: Callable[[Stage], None], stage: type[Stage], writing: int) -> NoReturn:
-    failure: str | None = None
-    try:
-        os.setsid()
+    def run() -> None:
         made = stage()
         try:
             check(made)
         finally:
             _end_everything(made.backend)
-    except BaseException:  # noqa: BLE001 - the parent is to tell it, whatever it is
-        failure = traceback.format_exc()
-    finally:
-        with open(writing, "wb") as file:
-            file.write(pickle.dumps(failure))
-        os._exit(0)
+
+    apart(run)
 
 
 def _end_everything(backend: ProcessBackend) -> None:
