@@ -131,9 +131,8 @@ def _print_matches(reader: SpoolReader, arguments: Namespace) -> int:
     try:
         pattern = re.compile(arguments.grep.encode("utf-8", "surrogateescape"))
     except re.error as error:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"--grep {arguments.grep!r} is no regular expression: {error}.", "Quote it."
-        ) from error
+        message = f"--grep {arguments.grep!r} is no regular expression: {error}."
+        raise RequestError(ErrorCode.INVALID_REQUEST, message, "Put a backslash before what is meant literally.") from error
     found = search(reader, pattern, stream=_STREAMS[arguments.stream], limit=_MATCHES)
     begin = arguments.since or 0
     for match in found:

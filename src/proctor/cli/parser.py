@@ -166,7 +166,7 @@ def _gc(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="a list of findings")
+    parser.add_argument("--json", action="store_true", help="findings and settings as an object")
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:

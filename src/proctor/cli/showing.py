@@ -64,7 +64,7 @@ def _lines(record: Record) -> Iterator[str]:
     yield f"output     {record.output.bytes} bytes, {record.output.dropped_bytes} not kept" + _encoding(record)
     if record.error is not None:
         yield f"error      {record.error.message} {record.error.hint} [{record.error.code}]"
-    for line in lines_after(record):
+    for line in lines_after(record) if record.ended or record.lingering else record.notices:
         yield f"           {line}"
     if record.output.text:
         yield ""
