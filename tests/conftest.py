@@ -1,13 +1,17 @@
-"""What tests with real processes share: a home, a host, and a witness of what is left behind, whatever the test asserted."""
+"""What tests with real processes share: a home, a host, and a witness of what is left behind, whatever the test asserted.
+
+Every test is watched, whether it asks for the witness or not: what it leaves behind fails it. The user's own home and temporary folder are
+out of reach for the whole session.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
+import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +21,56 @@ import pytest
 
 import proctor
 from proctor.testing import Marker
+from proctor.testing.marker import VARIABLE
+from tests.leaks import SESSION_VARIABLE, Leaks, end, living_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LEAVING_LIMIT_S = 5.0
 NOBODY = 65_534
+FOREIGN = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "PROCTOR_HOME", "PROCTOR_EXECUTION_ID")
+_SESSION = uuid.uuid4().hex
+
+
+@pytest.fixture(scope="session", autouse=True)
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the folder that stands for everything outside a test's own: the user's home, and where temporary files go."""
+    tmp_path_factory.getbasetemp()  # it is settled where the tests' own folders are, before TMPDIR changes
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="proctor-outside-") as folder:
+        os.chmod(folder, 0o755)  # noqa: S103 - other users pass through it to folders that were opened for them
+        for name in ("user", "tmp"):
+            os.mkdir(os.path.join(folder, name))
+        for name in FOREIGN:
+            patch.delenv(name, raising=False)
+        patch.setenv("HOME", os.path.join(folder, "user"))
+        patch.setenv("TMPDIR", os.path.join(folder, "tmp"))
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setenv(SESSION_VARIABLE, _SESSION)
+        yield folder
+        left = living_with(f"{SESSION_VARIABLE}={_SESSION}")
+        for process in left:
+            end(process)
+        assert not left, f"left behind by the session: {left}"
+
+
+@pytest.fixture(autouse=True)
+def leaks(outside: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leaks]:
+    """Fail a test that leaves a process, a descriptor or a file behind."""
+    marker = Marker()
+    watched = Leaks(marker, outside, homes=str(tmp_path_factory.getbasetemp()))
+    marker.apply(os.environ)
+    yield watched
+    found = watched.found()
+    os.environ.pop(VARIABLE, None)
+    assert not found, "\n".join(found)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs another system."""
+    foreign = "posix" if os.name == "nt" else "windows"
+    for item in items:
+        if item.get_closest_marker(foreign):
+            item.add_marker(pytest.mark.skip(reason=f"needs {foreign}"))
 
 
 @pytest.fixture
@@ -36,20 +84,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def marker(home: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Marker]:
-    """Give the witness; at the end nothing that carries its mark may be left, proctor's own processes included."""
+def marker(home: str, leaks: Leaks) -> Marker:
+    """Give the witness; when the test is over nothing that carries its mark may be left, proctor's own processes included."""
     del home
-    witness = Marker()
-    environ: dict[str, str] = {}
-    witness.apply(environ)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    yield witness
-    left = witness.gone_within(LEAVING_LIMIT_S)
-    for process in left:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-    assert not left, f"left behind: {left}"
+    return leaks.marker
 
 
 @pytest.fixture
