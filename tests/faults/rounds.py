@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.conftest import Script
+
     from proctor import Record
     from proctor.testing import Marker
-    from tests.conftest import Script
 
     from .conftest import Gate, Held
 
@@ -112,32 +113,35 @@ class Stage:
 
     def strike(self, victim: str, held: Held) -> float:
         """Kill the victim, see it dead, and let on whom the point held; returns the moment of the kill."""
-        pid = self._pid_of(victim, held)
+        pid = self.pid_of(victim, held)
         if victim == "host":
             self.host.process.kill()
             self.host.process.wait()
         else:
-            _kill(pid)
+            kill(pid)
         moment = time.monotonic()
         held.let_on()
         return moment
 
-    def _pid_of(self, victim: str, held: Held) -> int:
+    def pid_of(self, victim: str, held: Held) -> int:
+        """Return the pid of somebody, at the moment when ``held`` is."""
         if victim == held.role:
             return held.pid
         if victim == "host":
             return self.host.process.pid
         if victim == "keeper":
             return self.gate.pids["keeper"]
-        return self._zygote_pid()
-
-    def _zygote_pid(self) -> int:
-        host = self.host.process.pid
-        (zygote,) = [one.pid for one in self.marker.living() if not one.execution and _parent_of(one.pid) == host]
-        return zygote
+        return zygote_of(self.marker, self.host.process.pid)
 
 
-def _kill(pid: int) -> None:
+def zygote_of(marker: Marker, host: int) -> int:
+    """Return the pid of the zygote that a host has started."""
+    (zygote,) = [one.pid for one in marker.living() if not one.execution and _parent_of(one.pid) == host]
+    return zygote
+
+
+def kill(pid: int) -> None:
+    """Kill a process and see it dead."""
     descriptor = os.pidfd_open(pid)
     try:
         signal.pidfd_send_signal(descriptor, signal.SIGKILL)

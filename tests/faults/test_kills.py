@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from .rounds import POLITE, STUBBORN, Round, Stage, judge, look_anew, watch_to_the_end
+import proctor
+from proctor import EndedBy, Status
+
+from .rounds import POLITE, STUBBORN, Round, Stage, judge, kill, look_anew, watch_to_the_end, zygote_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from proctor.testing import Marker
     from tests.conftest import Script
+
+    from proctor import SyncProctor
+    from proctor.testing import Marker
 
     from .conftest import Gate
 
@@ -42,9 +49,7 @@ STOP_ROUNDS = [
     *(Round("keeper", point, LOST) for point in STOPPING),
     Round("keeper", "keeper_ended", STOPPED),
 ]
-BURIAL_ROUNDS = [
-    Round("keeper", "keeper_started", LOST, second=(victim, point)) for victim in ("host", "zygote") for point in BURYING
-]
+BURIAL_ROUNDS = [Round("keeper", "keeper_started", LOST, second=(victim, point)) for victim in ("host", "zygote") for point in BURYING]
 
 
 @pytest.fixture
@@ -127,3 +132,78 @@ def judge_first(stage: Stage, played: Round) -> None:
     records = [record for record in look_anew(stage.home) if record.argv != ("true",)]
     assert len(records) == 1
     judge(stage, played, records[0])
+
+
+@pytest.mark.requirement("I2-faults")
+def test_a_host_whose_zygote_was_killed_starts_another_so_that_somebody_stands_behind_each_keeper(
+    host: SyncProctor, marker: Marker
+) -> None:
+    for _ in range(3):
+        record = host.run(["true"])
+        assert (record.exit_code, record.second_net) == (0, True)
+        kill(zygote_of(marker, os.getpid()))
+
+
+@pytest.mark.requirement("I2-faults")
+@pytest.mark.parametrize("point", [*HANDING_OVER, *NOT_LISTENING, *STARTING])
+def test_a_detached_command_whose_host_is_killed_during_its_start_runs_on_and_can_be_stopped(point: str, stage: Stage) -> None:
+    stage.raise_curtain(POLITE, "detached")
+    stage.gate.arm(point)
+    stage.let_host_on()
+    stage.strike("host", stage.gate.caught())
+    stage.await_command()
+    with proctor.open_sync(home=stage.home) as host:
+        (record,) = host.unfinished()
+        assert record.status is Status.RUNNING
+        stopped = host.stop(record.id)
+    assert stopped is not None
+    assert (stopped.status, stopped.ended_by) == (Status.CANCELLED, EndedBy.STOP)
+    assert stopped.tree is not None
+    assert stopped.tree.proved
+    assert stage.marker.commands() == []
+
+
+@pytest.mark.requirement("I2-faults")
+@pytest.mark.parametrize("lifetime", ["call", "host", "detached"])
+def test_when_all_of_proctor_was_killed_the_next_host_ends_what_is_its_owners_and_tells_the_rest(lifetime: str, stage: Stage) -> None:
+    stage.raise_curtain(STUBBORN, lifetime)
+    stage.gate.arm("keeper_started")
+    stage.let_host_on()
+    held = stage.gate.caught()
+    stage.await_command()
+    pids = [stage.pid_of(victim, held) for victim in ("zygote", "keeper")]
+    stage.strike("host", held)
+    for pid in pids:
+        kill(pid)
+    with proctor.open_sync(home=stage.home) as host:
+        left = host.unfinished()
+        if lifetime == "detached":
+            (record,) = left
+            assert record.status is Status.UNRESOLVED
+            assert record.tree is not None
+            assert not record.tree.proved
+            assert {member.pid for member in record.tree.survivors} == {process.pid for process in stage.marker.commands()}
+            host.stop(record.id)
+        else:
+            assert left == []
+        assert stage.marker.commands() == []
+        (record,) = host.runtime.index.recent(10)
+        record = host.show(record.id)
+    assert (record.status, record.ended_by) == (Status.LOST, EndedBy.KEEPER_LOST)
+    assert record.tree is not None
+    assert not record.tree.proved
+
+
+@pytest.mark.soak
+@pytest.mark.requirement("I2-faults")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("lifetime", ["call", "host"])
+@pytest.mark.parametrize("time", range(2))
+@pytest.mark.parametrize("played", [*START_ROUNDS, *STOP_ROUNDS, *BURIAL_ROUNDS], ids=names)
+def test_kills_of_a_tree_that_ignores_term_two_hundred_times(played: Round, lifetime: str, time: int, stage: Stage) -> None:
+    del time
+    again = replace(played, lifetime=lifetime)
+    if played in STOP_ROUNDS:
+        play_stop(stage, again)
+    else:
+        play_start(stage, again, STUBBORN)

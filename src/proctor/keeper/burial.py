@@ -98,9 +98,12 @@ def append_if_open(folder: str, event: Event) -> bool:
         if replay(spec, content.events).ended:
             return False
         journal = JournalWriter(descriptor)
-        journal.resume(content)
-        journal.add(event)
-        return journal.flush()
+        try:
+            journal.resume(content)
+            journal.add(event)
+            return journal.flush()
+        finally:
+            journal.close()
     finally:
         if lock >= 0:
             os.close(lock)

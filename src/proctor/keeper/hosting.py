@@ -56,6 +56,14 @@ class Zygote:
         """Whether this process started it."""
         return self._host_pid == os.getpid()
 
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs. Keepers that wait already would take a request without it, but then nobody stands behind them."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False  # the host application has waited for it
+
     def assign(self, delivery: Delivery) -> bool:
         """Send one assignment; return False when the zygote is gone and nothing was taken."""
         try:

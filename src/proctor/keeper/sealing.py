@@ -67,6 +67,12 @@ class JournalWriter:
             self._try_write()
         return not self._pending
 
+    def close(self) -> None:
+        """Close the file; what waits is given up."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
     def sync(self) -> None:
         """Bring what is stored to the disk; a disk that refuses is no news to anybody by now."""
         try:

@@ -243,8 +243,8 @@ class LocalRuntime:
 
     def _ensure_zygote(self) -> Zygote:
         with self._zygote_lock:
-            if self._zygote is not None and not self._zygote.ours:
-                self._zygote.close()  # the fork's copy of its parent's socket
+            if self._zygote is not None and not (self._zygote.ours and self._zygote.alive):
+                self._zygote.close()  # the fork's copy of its parent's socket, or a dead one's
                 self._zygote = None
             if self._zygote is None:
                 self._zygote = Zygote()
