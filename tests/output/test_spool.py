@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from proctor.output import Spool, SpoolReader, spool
 
+from tests.leaks import descriptors
+
 from .keeping import SMALL_SEGMENT, CountedCalls, Kept, Killed, check_reading
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ def test_a_writer_killed_at_any_system_call_leaves_exact_totals_and_offsets(
     writes: list[tuple[int, bytes]], head: int, tail: int, calls: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        others = descriptors()
         descriptor = os.open(name, os.O_RDONLY)
         patch.setattr(spool, "os", CountedCalls(calls))
         kept = Kept(Path(name), Spool(descriptor, head_bytes=head, tail_bytes=tail, split=True, clock=lambda: 0.0), descriptor)
@@ -123,7 +126,8 @@ def test_a_writer_killed_at_any_system_call_leaves_exact_totals_and_offsets(
         except Killed:
             pass
         patch.undo()
-        os.close(descriptor)
+        for number in descriptors().keys() - others.keys():
+            os.close(number)
         total = SpoolReader(name, live=True).total_bytes()
         assert before <= total <= len(kept.content)
         if list(kept.folder.iterdir()):
