@@ -59,6 +59,7 @@ def test_without_files_everything_is_built_in(resolve: Load) -> None:
     assert resolved.notices == ()
 
 
+@pytest.mark.requirement("I2-config")
 def test_argument_wins_over_environment_over_workspace_over_user_over_built_in(resolve: Load, tmp_path: Path) -> None:
     layers: dict[str, Any] = {
         "user": "timeout_s = 50\ngrace_s = 2.5\nsession_quota = 6\nlogin = false",
@@ -90,6 +91,7 @@ TIGHTER = {
 }
 
 
+@pytest.mark.requirement("I2-config")
 @pytest.mark.parametrize("key", TIGHTER)
 def test_a_workspace_may_tighten(resolve: Load, key: str) -> None:
     user, workspace, effective = TIGHTER[key]
@@ -99,6 +101,7 @@ def test_a_workspace_may_tighten(resolve: Load, key: str) -> None:
     assert resolved.notices == ()
 
 
+@pytest.mark.requirement("I2-config")
 @pytest.mark.parametrize("key", [key for key in TIGHTER if key != "env_withhold"])
 def test_what_a_workspace_would_loosen_is_ignored_with_a_notice(resolve: Load, key: str) -> None:
     looser, tighter, effective = TIGHTER[key]

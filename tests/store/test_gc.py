@@ -49,6 +49,7 @@ def test_a_plan_removes_the_oldest_and_no_more_than_age_and_size_ask_for(entries
         assert remove[-1].ended_at_s <= keep[0].ended_at_s
 
 
+@pytest.mark.requirement("I2-gc")
 def test_what_is_old_and_ended_goes_and_the_rest_stays(store_home: str, index: Index, build: Builder) -> None:
     old, young = (_ended(index, build, timedelta(days=days)) for days in (15, 13))
     running = _unfinished(index, build, timedelta(days=100))
@@ -63,6 +64,7 @@ def test_what_is_old_and_ended_goes_and_the_rest_stays(store_home: str, index: I
     assert sorted(name for name in os.listdir(os.path.join(store_home, "runs")) if name[0] != ".") == sorted([young.id, running.id])
 
 
+@pytest.mark.requirement("I2-gc")
 def test_the_oldest_ended_go_until_the_rest_fits(store_home: str, index: Index, build: Builder) -> None:
     records = [_ended(index, build, timedelta(hours=hours), output=1 << 20) for hours in range(5)]
     report = collect(store_home, index, NOW_S, older_than_s=FORTNIGHT_S, max_bytes=3 << 20)
@@ -70,6 +72,7 @@ def test_the_oldest_ended_go_until_the_rest_fits(store_home: str, index: Index, 
     assert report.freed_bytes > 3 << 20
 
 
+@pytest.mark.requirement("I2-gc")
 def test_a_folder_whose_lock_is_held_stays_and_is_named(store_home: str, index: Index, build: Builder) -> None:
     spec = build.spec(age=timedelta(days=30))
     folder = RunFolder.create(store_home, spec.id, b"{}")

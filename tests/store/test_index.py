@@ -117,7 +117,7 @@ def test_many_threads_share_one_index(index: Index, build: Builder) -> None:
     assert index.unfinished() == []
 
 
-@pytest.mark.requirement("O-CO-04")
+@pytest.mark.requirement("O-CO-04", "I2-two-processes")
 def test_two_hosts_writing_at_once_lose_nothing_and_mix_nothing(index: Index, host: Host) -> None:
     script = """
 index = Index.open(home)
@@ -267,6 +267,7 @@ def test_a_full_disk_is_an_error_that_says_what_to_do(index: Index, build: Build
     assert "free some space" in caught.value.hint
 
 
+@pytest.mark.usefixtures("replaced")
 def test_a_home_that_was_removed_is_an_error_that_says_what_to_do(store_home: str, index: Index, build: Builder) -> None:
     os.rename(store_home, store_home + "-gone")
     with pytest.raises(StoreError) as caught:

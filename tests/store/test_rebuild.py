@@ -62,7 +62,7 @@ def _aside(home: str) -> list[str]:
     return [name for name in os.listdir(home) if name.startswith("proctor.db.damaged-") and not name.endswith(("-wal", "-shm"))]
 
 
-@pytest.mark.requirement("O-DU-03")
+@pytest.mark.requirement("O-DU-03", "I2-index-rebuilt")
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_damaged_database_shows_all_of_its_executions(
@@ -86,6 +86,7 @@ def test_a_damaged_database_shows_all_of_its_executions(
         assert opened(store_home).notices == ()
 
 
+@pytest.mark.usefixtures("replaced")
 @pytest.mark.requirement("O-DU-03")
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("part", ["proctor.db", "proctor.db-wal", "proctor.db-shm"])
@@ -134,6 +135,7 @@ def test_a_missing_database_is_rebuilt_and_a_new_home_needs_no_word(store_home: 
     new.close()
 
 
+@pytest.mark.usefixtures("replaced")
 @pytest.mark.requirement("O-DU-03")
 def test_a_database_damaged_while_it_is_open_is_rebuilt_in_the_middle_of_work(store_home: str, index: Index, build: Builder) -> None:
     records = _twenty(build, index)
@@ -171,12 +173,13 @@ def test_of_many_that_find_the_damage_at_once_one_rebuilds(store_home: str, inde
             each.close()
 
 
+@pytest.mark.usefixtures("replaced")
 @pytest.mark.requirement("O-DU-03")
 def test_a_host_whose_database_was_replaced_by_another_goes_on_in_the_new_one(
     store_home: str, index: Index, build: Builder, opened: Callable[..., Index]
 ) -> None:
     records = _twenty(build, index)
-    os.rename(os.path.join(store_home, "proctor.db"), os.path.join(store_home, "stolen"))
+    os.rename(os.path.join(store_home, "proctor.db"), os.path.join(store_home, "proctor.db.stolen"))
     other = opened(store_home)
     added = build.record()
     index.put(added)
