@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.requirement("I2-fault-points")
+@pytest.mark.requirement("I2-faults")
 def test_a_point_tells_its_name_and_waits_to_be_let_on(tmp_path: Path) -> None:
     address = str(tmp_path / "points")
     passed = threading.Event()
@@ -38,7 +38,7 @@ def test_a_point_tells_its_name_and_waits_to_be_let_on(tmp_path: Path) -> None:
         thread.join()
 
 
-@pytest.mark.requirement("I2-fault-points")
+@pytest.mark.requirement("I2-faults")
 def test_a_point_that_nobody_listens_for_is_passed(tmp_path: Path) -> None:
     Checkpoints("keeper", None).reach("spawned")
     Checkpoints("keeper", str(tmp_path / "nobody")).reach("spawned")
