@@ -6,9 +6,16 @@ import os
 import platform
 import sys
 
+from typing import TYPE_CHECKING
+
 from . import command_line, crowd, history, spawning, stopping, swerex, throughput
 
-PARTS = {
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .measure import Line
+
+PARTS: dict[str, Callable[[], list[Line]]] = {
     "spawning": spawning.measure,
     "command_line": command_line.measure,
     "throughput": throughput.measure,

@@ -7,9 +7,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 
 import proctor
+from proctor.data import changed
 from proctor.execution import Status, make_id
 
 from .measure import Line
@@ -40,7 +40,7 @@ def _fill(home: str, count: int) -> str:
         for number in range(count - 1):
             execution_id = make_id(base + number, os.urandom(10))
             os.mkdir(os.path.join(runs, execution_id), 0o700)
-            index.put(replace(record, id=execution_id, status=Status.EXITED))
+            index.put(changed(record, id=execution_id, status=Status.EXITED))
     return record.id
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.leaks import SESSION_VARIABLE, Leaks, end, living_with
 
 import proctor
 from proctor.testing import Marker
 from proctor.testing.marker import VARIABLE
-from tests.leaks import SESSION_VARIABLE, Leaks, end, living_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,14 +5,14 @@ Names, meanings and where they apply are data here; the table in ``docs/environm
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from .data import Data
 
 __all__ = ["EXECUTION_ID", "HOME", "QUIET", "READ", "SET", "Variable", "is_secret_name"]
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Data, kw_only=False):
     """One variable: its name, what it means."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor.config import KEYS, Face, Resolved, Settings, defaults, load, user_file, workspace_file
+from proctor.data import field_names
 from proctor.env import READ
 from proctor.errors import ErrorCode, RequestError
 from proctor.execution import Lifetime, OnLinger, Streams
@@ -42,7 +42,7 @@ def resolve(tmp_path: Path) -> Load:
 
 
 def test_every_setting_is_a_key_and_every_key_a_setting() -> None:
-    assert [field.name for field in fields(Settings)] == list(KEYS)
+    assert list(field_names(Settings)) == list(KEYS)
 
 
 def test_every_environment_variable_that_is_read_is_in_the_registry() -> None:

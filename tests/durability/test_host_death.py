@@ -106,7 +106,7 @@ def show_that_all_is_there(script: Callable[..., Script], home: str, barrier: Ba
         assert host.unfinished() == []
 
 
-@pytest.mark.requirement("I2-durability")
+@pytest.mark.requirement("I2-many-detached")
 def test_twenty_detached_executions_outlive_their_killed_host_with_every_byte_and_exit_code(
     script: Callable[..., Script], home: str, barrier: Barrier
 ) -> None:
@@ -115,7 +115,7 @@ def test_twenty_detached_executions_outlive_their_killed_host_with_every_byte_an
 
 @pytest.mark.soak
 @pytest.mark.timeout(300)
-@pytest.mark.requirement("I2-durability")
+@pytest.mark.requirement("I2-many-detached")
 def test_two_hundred_detached_executions_outlive_their_killed_host_with_every_byte_and_exit_code(
     script: Callable[..., Script], home: str, barrier: Barrier
 ) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 LIST = "import os; print(sorted({int(n) for n in os.listdir('/proc/self/fd')} - {max(map(int, os.listdir('/proc/self/fd')))}))"
 
 
-@pytest.mark.requirement("I2-faults")
+@pytest.mark.requirement("I2-inheritance")
 @pytest.mark.parametrize(
     "options",
     [{}, {"stdin": b"given"}, {"stdin": "pipe"}, {"streams": "merged"}, {"user": "root"}],

@@ -224,7 +224,7 @@ def test_a_stream_of_a_segment_removed_while_it_is_read_is_a_gap_and_never_the_o
 def test_a_reader_beside_the_writer_sees_every_byte_in_its_place(tmp_path: Path, tail: int) -> None:
     total = 60_000
     content = lines(total)
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(tail), str(total)])  # noqa: S603 - this interpreter, these arguments
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(tail), str(total)])
     following = SpoolReader(tmp_path, live=True)
     offset = seen = gaps = 0
     while offset < len(content):

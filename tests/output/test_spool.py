@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.leaks import descriptors
 
 from proctor.output import Spool, SpoolReader, spool
-
-from tests.leaks import descriptors
 
 from .keeping import SMALL_SEGMENT, CountedCalls, Kept, Killed, check_reading
 

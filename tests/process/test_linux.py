@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from proctor.data import changed
 from proctor.execution import Launch
 from proctor.process import Root
 from proctor.process.linux import LinuxBackend, LinuxSurroundings, _checked
@@ -115,7 +115,7 @@ def test_a_process_that_is_not_the_one_that_was_seen_is_not_signalled() -> None:
         me = os.getpid()
         (seen,) = descendants_of(me)
         send = _checked({me})
-        assert not send(replace(seen, start_ticks=seen.start_ticks + 1), signal.SIGKILL)
+        assert not send(changed(seen, start_ticks=seen.start_ticks + 1), signal.SIGKILL)
         assert not _checked({1})(seen, signal.SIGKILL)
         select.select([], [], [], 0.05)  # that nothing happens has no event
         assert backend.reap(root).root_status is None

@@ -8,12 +8,12 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from proctor.data import changed
 from proctor.execution import (
     EndedBy,
     Event,
@@ -60,7 +60,7 @@ class Builder:
 
     def ending_of(self, record: Record) -> Record:
         """Return the record as it ended, the moment it was created."""
-        return replace(record, status=Status.EXITED, ended_by=EndedBy.EXIT, exit_code=0, ended_at=record.created_at)
+        return changed(record, status=Status.EXITED, ended_by=EndedBy.EXIT, exit_code=0, ended_at=record.created_at)
 
     def folder(self, spec: Spec, events: tuple[Event, ...] = ()) -> str:
         """Make the run folder of ``spec`` as a dead keeper leaves it, and return its path."""
@@ -115,7 +115,6 @@ def index(store_home: str, opened: Callable[..., Index]) -> Index:
 _PRELUDE = """
 import json, os, sys
 from datetime import UTC, datetime
-from dataclasses import replace
 from proctor.errors import ProctorError
 from proctor.execution import *
 from proctor.store import Index, RunFolder
@@ -139,7 +138,7 @@ def add(index, command, session=None, quota=None):
     return record
 
 def end(index, record, code):
-    index.put(replace(record, status=Status.EXITED, ended_by=EndedBy.EXIT, exit_code=code, ended_at=datetime.now(UTC)))
+    index.put(changed(record, status=Status.EXITED, ended_by=EndedBy.EXIT, exit_code=code, ended_at=datetime.now(UTC)))
 """
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proctor.data import changed
 from proctor.execution import RootEnded, record_of
 from proctor.store import DAY_S, Entry, Index, RunFolder, collect, due, plan_gc
 
@@ -155,7 +155,7 @@ def _ended(index: Index, build: Builder, age: timedelta, output: int = 0) -> Rec
     folder = build.folder(spec, (RootEnded(at=spec.created_at, exit_code=0, signal=None),))
     with open(os.path.join(folder, "output"), "wb") as file:
         file.write(b"x" * output)
-    record = replace(build.ending_of(record_of(spec)))
+    record = changed(build.ending_of(record_of(spec)))
     index.put(record)
     return record
 

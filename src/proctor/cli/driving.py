@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import select
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ..data import Data, changed
 from ..errors import ProctorError
 from ..runtime import Abandoned, Wait
 
@@ -25,8 +25,7 @@ __all__ = ["Outcome", "abandonable", "also_writing", "drive", "drive_all"]
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Outcome(Generic[T]):
+class Outcome(Data, Generic[T], kw_only=False, frozen=False):
     """What one of several pieces of work came to: a value, or the error that it ended with."""
 
     value: T | None = None
@@ -34,8 +33,7 @@ class Outcome(Generic[T]):
     done: bool = False
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Data, kw_only=False, frozen=False):
     steps: Steps[Any]
     outcome: Outcome[Any]
     wait: Wait | None = None
@@ -108,7 +106,7 @@ def also_writing(steps: Steps[T], descriptor: int | None) -> Steps[T]:
             wait = steps.send(None)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
-        yield replace(wait, writing=descriptor)
+        yield changed(wait, writing=descriptor)
 
 
 def _is_due(wait: Wait, woken: frozenset[int], now: float) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..data import Data
 
 __all__ = ["Finding"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Data, kw_only=False):
     """What was looked at, what was measured, and whether that is as proctor needs it; ``ok`` is ``None`` for a plain fact."""
 
     name: str

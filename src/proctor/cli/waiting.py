@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from ..errors import ErrorCode, ExecutionError, KeeperError, RequestError
 from ..execution import Status
 from ..output import SpoolReader
@@ -35,8 +35,7 @@ BUFFER_BYTES = 1 << 16  # of an unfinished line that a text is looked for in
 _READ_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Waited:
+class _Waited(Data, kw_only=False):
     """How a wait ended: the record then, and whether what was waited for had happened."""
 
     record: Record

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..data import Data, changed
 from ..errors import ErrorCode, RequestError
 from .files import read_file, user_file, workspace_file
 from .keys import KEYS, Key, environment_name
@@ -19,8 +19,7 @@ BUILT_IN = "built-in"
 ARGUMENT = "argument"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Data, kw_only=False):
     """The effective settings; for each key "argument", "environment PROCTOR_X", a file's path or "built-in"; and notices."""
 
     settings: Settings
@@ -54,7 +53,7 @@ def load(
         if text and key.parse is not None:
             layers.put(f"environment {name}", {key.name: _parsed(key, name, text)})
     layers.put(ARGUMENT, arguments)
-    return Resolved(replace(start, **layers.values), layers.origins, tuple(layers.notices))
+    return Resolved(changed(start, **layers.values), layers.origins, tuple(layers.notices))
 
 
 class _Layers:

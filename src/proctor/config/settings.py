@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 
+from ..data import Data, changed
 from ..execution import DEFAULT_GRACE_S, MAXIMUM_TIMEOUT_S, Lifetime, Limits, OnLinger, Streams
 
 __all__ = ["Face", "Settings", "defaults"]
@@ -24,8 +24,7 @@ class Face(Enum):
     TOOL_BACKGROUND = "model tool, background"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Data):
     """Effective settings; a limit of ``None`` is no limit.
 
     ``dialect`` ``None`` is the platform's own, ``login`` ``None`` follows the environment (DESIGN section 6). ``env_allow`` names variables
@@ -57,13 +56,13 @@ _DEFAULTS: dict[Face, Settings] = {
     Face.LIBRARY_START: Settings(lifetime=Lifetime.HOST),
     Face.CLI_RUN: Settings(),
     Face.CLI_BACKGROUND: Settings(lifetime=Lifetime.DETACHED),
-    Face.TOOL_FOREGROUND: replace(_TOOL, timeout_s=600.0),
-    Face.TOOL_BACKGROUND: replace(_TOOL, lifetime=Lifetime.HOST),
+    Face.TOOL_FOREGROUND: changed(_TOOL, timeout_s=600.0),
+    Face.TOOL_BACKGROUND: changed(_TOOL, lifetime=Lifetime.HOST),
 }
 
 
 def defaults(face: Face, *, named_session: bool = False) -> Settings:
     """Return the built-in defaults of a face (DESIGN section 2a); a model's background task in a named session belongs to the session."""
     if face is Face.TOOL_BACKGROUND and named_session:
-        return replace(_DEFAULTS[face], lifetime=Lifetime.SESSION)
+        return changed(_DEFAULTS[face], lifetime=Lifetime.SESSION)
     return _DEFAULTS[face]

@@ -5,7 +5,7 @@ Nothing is parsed, escaped or glued on. 128 KiB is the kernel's limit for one ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..data import Data
 
 __all__ = ["INLINE_LIMIT_BYTES", "ShellCall", "shell_call"]
 
@@ -13,8 +13,7 @@ INLINE_LIMIT_BYTES = 131_071 - 1024  # room for what the kernel counts along wit
 SCRIPT = "/dev/fd/3"
 
 
-@dataclass(frozen=True, slots=True)
-class ShellCall:
+class ShellCall(Data, kw_only=False):
     """How a text is handed to a shell: the argv, and the script for descriptor 3 where the text is not in the argv."""
 
     argv: tuple[str, ...]

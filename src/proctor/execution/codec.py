@@ -1,4 +1,4 @@
-"""Plain data to JSON-ready values and back, for the frozen dataclasses of this package.
+"""Plain data to JSON-ready values and back, for the records of this package.
 
 Encoding walks fields in their declared order. Decoding ignores unknown keys and lets defaults stand in for missing ones, so an older
 program reads what a newer one wrote. A class names the converters of its nested fields in ``CONVERTERS``.
@@ -6,11 +6,12 @@ program reads what a newer one wrote. A class names the converters of its nested
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..data import changed, field_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,14 +20,6 @@ __all__ = ["changed", "decode", "decoder", "encode", "field_names", "many", "opt
 
 T = TypeVar("T")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
-
-
-# The names of a dataclass's fields, in their declared order.
-field_names: Callable[[Any], tuple[str, ...]] = cache(_field_names)
 
 
 def encode(value: Any) -> Any:
@@ -50,15 +43,6 @@ def _make_encoder(kind: Any) -> Callable[[Any], Any]:
 
 
 _encoder_of: Callable[[Any], Callable[[Any], Any]] = cache(_make_encoder)
-
-
-def changed(value: T, **changes: Any) -> T:
-    """Return a copy of a dataclass with some fields changed: ``dataclasses.replace`` without its checks, at a fifth of its time."""
-    kind = type(value)
-    copy = object.__new__(kind)
-    for name in field_names(kind):
-        object.__setattr__(copy, name, changes[name] if name in changes else getattr(value, name))
-    return copy
 
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:

@@ -6,9 +6,9 @@ newer keeper's journal still loads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..data import Data
 from .codec import decode, decoder, encode, many, optional, parse_time
 from .states import EndedBy
 from .tree import Member, Tree
@@ -36,8 +36,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputCounts:
+class OutputCounts(Data):
     """How much a command wrote and how much of it is kept; ``incomplete`` is None, disk_full, folder_gone or permission."""
 
     bytes: int = 0
@@ -47,8 +46,7 @@ class OutputCounts:
     incomplete: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Data):
     """Why something could not be done: a stable code, what happened, and what to do."""
 
     code: str
@@ -56,8 +54,7 @@ class Fault:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeeperStarted:
+class KeeperStarted(Data):
     """A keeper holds the run folder's lock. ``start_ticks`` is the kernel's start time of the process, in clock ticks since boot."""
 
     at: datetime
@@ -69,8 +66,7 @@ class KeeperStarted:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(Data):
     """The root process runs the command (exec succeeded)."""
 
     at: datetime
@@ -81,8 +77,7 @@ class Started:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "process_started_at": parse_time}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotStarted:
+class NotStarted(Data):
     """Nothing runs and nothing will: a start error, or an ending before the start (owner gone, refused, stopped)."""
 
     at: datetime
@@ -92,8 +87,7 @@ class NotStarted:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "ended_by": EndedBy, "error": optional(decoder(Fault))}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopAsked:
+class StopAsked(Data):
     """Somebody or something wants the tree gone; the first asker's cause is the ending's."""
 
     at: datetime
@@ -104,8 +98,7 @@ class StopAsked:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "ended_by": EndedBy}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RootEnded:
+class RootEnded(Data):
     """The root process was reaped: an exit code, or the name of the signal that ended it."""
 
     at: datetime
@@ -115,8 +108,7 @@ class RootEnded:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drained:
+class Drained(Data):
     """Output after the root's end has settled and descendants are left; ``stopping`` says whether they are being stopped."""
 
     at: datetime
@@ -127,8 +119,7 @@ class Drained:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "left": many(decoder(Member)), "output": decoder(OutputCounts)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forced:
+class Forced(Data):
     """The polite phase is over and KILL is being sent."""
 
     at: datetime
@@ -136,8 +127,7 @@ class Forced:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unresolved:
+class Unresolved(Data):
     """Survivors exist, or their absence is not proved; supervision goes on."""
 
     at: datetime
@@ -147,8 +137,7 @@ class Unresolved:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "tree": decoder(Tree), "output": optional(decoder(OutputCounts))}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Data):
     """The tree is gone, by the proof in ``tree``; which ending it is follows from the record."""
 
     at: datetime
@@ -160,8 +149,7 @@ class Ended:
     CONVERTERS: ClassVar[dict[str, Any]] = {"at": parse_time, "tree": decoder(Tree), "output": decoder(OutputCounts)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Data):
     """Nobody saw the ending: ``ended_by`` is keeper_lost or host_rebooted."""
 
     at: datetime

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from binascii import crc32
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from .events import decode_event, encode_event
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ __all__ = ["JOURNAL_VERSION", "JournalContent", "journal_body", "journal_line", 
 
 JOURNAL_VERSION = 1
 _CHECKSUM_DIGITS = 8
+# What the parts of a line raise when it is not a line of this format; `RecursionError`: JSON nested beyond reason.
+_NOT_UNDERSTOOD = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
-@dataclass(frozen=True, slots=True)
-class JournalContent:
+class JournalContent(Data, kw_only=False):
     """The believable beginning of a journal; ``next_number`` continues it, ``damaged`` says that bytes were left behind it."""
 
     events: tuple[Event, ...]
@@ -51,10 +52,10 @@ def read_journal(content: bytes) -> JournalContent:
     events: list[Event] = []
     number = good_bytes = 0
     for line in content.splitlines(keepends=True):
-        data = _checked(line)
-        if data is None or data.get("at_line") != number:
+        try:
+            event = _read(line, number)
+        except _NOT_UNDERSTOOD:
             break
-        event = _decoded(data)
         if event is not None:
             events.append(event)
         number += 1
@@ -62,13 +63,11 @@ def read_journal(content: bytes) -> JournalContent:
     return JournalContent(tuple(events), number, good_bytes, damaged=good_bytes < len(content))
 
 
-def _checked(line: bytes) -> dict[str, object] | None:
+def _read(line: bytes, number: int) -> Event | None:
     checksum, _, body = line.rstrip(b"\n").partition(b" ")
     if not line.endswith(b"\n") or len(checksum) != _CHECKSUM_DIGITS or checksum != b"%08x" % crc32(body):
-        return None
+        raise ValueError(line)
     data = json.loads(body)
-    return data if isinstance(data, dict) else None
-
-
-def _decoded(data: dict[str, object]) -> Event | None:
+    if data["at_line"] != number:
+        raise ValueError(number)
     return decode_event(data)

@@ -5,9 +5,9 @@ Every figure is either a number or ``None`` for "no such limit"; nothing is clam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..data import Data, changed
 from .codec import texts
 
 __all__ = ["DEFAULT_GRACE_S", "MAXIMUM_TIMEOUT_S", "Limits", "clamp"]
@@ -18,8 +18,7 @@ HEAD_BYTES = 8 << 20
 TAIL_BYTES = 56 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Data):
     """Limits of one execution; seconds are of the monotonic clock, sizes are bytes."""
 
     timeout_s: float | None = None
@@ -39,4 +38,4 @@ def clamp(limits: Limits, *, maximum_timeout_s: float) -> Limits:
     if limits.timeout_s is None or limits.timeout_s <= maximum_timeout_s:
         return limits
     note = f"timeout_s: {limits.timeout_s:g} -> {maximum_timeout_s:g}"
-    return replace(limits, timeout_s=maximum_timeout_s, clamped=(*limits.clamped, note))
+    return changed(limits, timeout_s=maximum_timeout_s, clamped=(*limits.clamped, note))

@@ -6,8 +6,9 @@ ask (TERM, CONT) ──grace──► force (KILL rounds) ──5 s──► unr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from ..data import Data, changed
 
 __all__ = ["FORCE_LIMIT_S", "StopPlan", "StopStep", "next_step"]
 
@@ -26,8 +27,7 @@ class StopStep(Enum):
     PROVED = "proved"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopPlan:
+class StopPlan(Data):
     """Where a stop stands; times are of the monotonic clock, in seconds."""
 
     grace_s: float
@@ -39,7 +39,7 @@ class StopPlan:
     def within(self, now: float, grace_s: float) -> StopPlan:
         """Return the plan after a second stop: it joins the first, and can only shorten the polite phase."""
         already_s = 0.0 if self.asked_at is None else now - self.asked_at
-        return replace(self, grace_s=min(self.grace_s, already_s + grace_s))
+        return changed(self, grace_s=min(self.grace_s, already_s + grace_s))
 
 
 def next_step(plan: StopPlan, *, now: float, empty: bool) -> tuple[StopStep, StopPlan, float]:
@@ -47,7 +47,7 @@ def next_step(plan: StopPlan, *, now: float, empty: bool) -> tuple[StopStep, Sto
     if empty:
         return StopStep.PROVED, plan, now
     if plan.asked_at is None:
-        asked = replace(plan, asked_at=now)
+        asked = changed(plan, asked_at=now)
         return StopStep.ASK, asked, now + plan.grace_s
     if now < plan.asked_at + plan.grace_s:
         return StopStep.WAIT, plan, plan.asked_at + plan.grace_s
@@ -59,6 +59,6 @@ def next_step(plan: StopPlan, *, now: float, empty: bool) -> tuple[StopStep, Sto
 def _forced(plan: StopPlan, now: float) -> tuple[StopStep, StopPlan, float]:
     forced_at = now if plan.forced_at is None else plan.forced_at
     if not plan.admitted and now >= forced_at + FORCE_LIMIT_S:
-        return StopStep.ADMIT, replace(plan, admitted=True), now
+        return StopStep.ADMIT, changed(plan, admitted=True), now
     again = now + (UNRESOLVED_PAUSE_S if plan.admitted else ROUND_PAUSE_S)
-    return StopStep.FORCE, replace(plan, forced_at=forced_at, next_round_at=again), again
+    return StopStep.FORCE, changed(plan, forced_at=forced_at, next_round_at=again), again

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from ..data import Data
 from .states import ENDINGS, Lifetime, Status
 
 __all__ = ["Facts", "Verdict", "judge"]
@@ -23,8 +23,7 @@ class Verdict(Enum):
     LEAVE_SURVIVORS = "leave_survivors"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Data):
     """What can be known from outside: the journal's status, the lock, the machine, and members found alive."""
 
     status: Status

@@ -5,9 +5,9 @@ A record is the fold of the run folder's journal over its spec: ``replay(spec, e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
+from ..data import Data
 from ..errors import ErrorCode, TransitionError
 from .codec import changed, decode, decoder, encode, field_names, many, optional, parse_time, texts
 from .events import (
@@ -47,8 +47,7 @@ NO_SANDBOX: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(Data):
     """Who asked for the stop, why and when."""
 
     by: str
@@ -58,8 +57,7 @@ class Stop:
     CONVERTERS: ClassVar = {"at": parse_time}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(Data):
     """The output's figures and its view; ``text`` is ``None`` when the bytes are binary or the view was not asked for."""
 
     ref: str
@@ -76,8 +74,7 @@ class Output:
     incomplete: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Data):
     """Everything that is known about one execution; a fact that is not known is ``None``."""
 
     id: str
@@ -109,7 +106,7 @@ class Record:
     timed_out: bool = False
     cancelled: bool = False
     stop: Stop | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     started_at: datetime | None = None
     ended_at: datetime | None = None
     duration_s: float | None = None
@@ -120,8 +117,8 @@ class Record:
     second_net: bool | None = None
     tree: Tree | None = None
     lingering: tuple[Member, ...] = ()
-    sandbox: dict[str, Any] = field(default_factory=NO_SANDBOX.copy)
-    policy: dict[str, Any] = field(default_factory=NOT_JUDGED.copy)
+    sandbox: dict[str, Any] = NO_SANDBOX
+    policy: dict[str, Any] = NOT_JUDGED
     reason: str | None = None
     notices: tuple[str, ...] = ()
     error: Fault | None = None
@@ -277,6 +274,8 @@ def _ended(record: Record, event: Ended) -> Record:
 
 
 def _lost(record: Record, event: Lost) -> Record:
+    if event.ended_by not in CAUSES[Status.LOST]:
+        raise _refuse(record, event)
     output = _counted(record.output, event.output)
     return changed(record, status=Status.LOST, ended_by=event.ended_by, ended_at=event.at, tree=event.tree, output=output)
 

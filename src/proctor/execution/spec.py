@@ -5,9 +5,9 @@ It names environment variables and never holds their values; those travel to the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from ..data import Data
 from .codec import decoder, optional, parse_time, texts
 from .limits import Limits
 from .states import Lifetime, OnLinger, Streams
@@ -20,8 +20,7 @@ __all__ = ["SCHEMA", "Launch", "LifetimePair", "Machine", "Spec"]
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Data):
     """Where an execution runs: nothing on another machine, boot or pid namespace can be judged from here."""
 
     id: str
@@ -30,8 +29,7 @@ class Machine:
     hostname: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifetimePair:
+class LifetimePair(Data):
     """The lifetime that was asked for, and the one in force."""
 
     requested: Lifetime
@@ -40,8 +38,7 @@ class LifetimePair:
     CONVERTERS: ClassVar = {"requested": Lifetime, "effective": Lifetime}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
+class Spec(Data):
     """One request, as it was accepted."""
 
     id: str
@@ -64,7 +61,7 @@ class Spec:
     parent: str | None = None
     bounded_by: tuple[str, ...] = ()
     on_linger: OnLinger = OnLinger.STOP
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     reason: str | None = None
     notices: tuple[str, ...] = ()
     schema: int = SCHEMA
@@ -84,8 +81,7 @@ class Spec:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Data):
     """What the keeper needs to start the root process, secrets included: it exists in memory only.
 
     ``executable`` is an absolute path, or ``None`` to search ``PATH`` of ``env`` for ``argv[0]``. ``script_fd`` says that the text of the

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ..data import Data
 from .codec import decoder, many, optional, parse_time, texts
 from .states import ProofMethod
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Member", "Tree"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(Data):
     """One process of the tree; pid and ``started_at`` together are its identity. ``None`` means not known."""
 
     pid: int
@@ -28,8 +27,7 @@ class Member:
     CONVERTERS: ClassVar = {"started_at": optional(parse_time), "listening": lambda ports: tuple(int(port) for port in ports)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class Tree(Data):
     """The report of a stop, or of an ending without one: ``proved`` only with a method that shows the absence of every process."""
 
     proved: bool

@@ -10,9 +10,9 @@ import json
 import os
 import socket
 import struct
-from dataclasses import dataclass
 from typing import Any
 
+from ..data import Data
 from ..execution import Launch, Spec, decode, encode
 
 __all__ = ["Assignment", "Delivery", "Handed", "pack", "receive", "unpack"]
@@ -22,8 +22,7 @@ DESCRIPTOR_LIMIT = 16
 _INT = struct.Struct("i")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Data):
     """A packed assignment: the message, and the descriptors to send with it; ``close`` when it was sent or given up."""
 
     message: bytes
@@ -35,8 +34,7 @@ class Delivery:
         os.close(self.payload)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(Data):
     """One execution to keep, as the keeper holds it."""
 
     spec: Spec
@@ -51,8 +49,7 @@ class Assignment:
     live_output: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
+class Handed(Data):
     """The caller's descriptors that travel along."""
 
     folder: int

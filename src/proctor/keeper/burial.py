@@ -6,10 +6,8 @@ of children is exact while it reaps nothing, since only its own wait shortens it
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
-import select
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     from ..process import ProcessBackend
 
 __all__ = ["Burial"]
-
-LOCK_ATTEMPTS = 20
-LOCK_PAUSE_S = 0.002  # a lock that is given back tells nobody who only tried it
 
 
 class Burial:
@@ -86,41 +81,31 @@ class Burial:
 
 
 def append_if_open(folder: str, event: Event) -> bool:
-    """Append ``event`` to a run folder without a keeper, unless an ending is there already; returns whether it was written."""
+    """Append ``event`` to a run folder without a keeper, unless an ending is there already; returns whether it was written.
+
+    The keeper's lock is only shared here, so that nobody who looks meanwhile takes the writer for a keeper; writers keep each other out by
+    a lock on the journal. Raises ``BlockingIOError`` when a keeper lives or another writer is at it.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     lock = -1
+    journal = JournalWriter(descriptor)
     try:
         lock = os.open(LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=descriptor)
-        _take(lock)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        journal.claim()
         content = read_journal_at(descriptor)
         with open(os.open(SPEC, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=descriptor), "rb") as file:
             spec = decode(Spec, _json(file.read()))
         if replay(spec, content.events).ended:
             return False
-        journal = JournalWriter(descriptor)
-        try:
-            journal.resume(content)
-            journal.add(event)
-            return journal.flush()
-        finally:
-            journal.close()
+        journal.resume(content)
+        journal.add(event)
+        return journal.flush()
     finally:
+        journal.close()
         if lock >= 0:
             os.close(lock)
         os.close(descriptor)
-
-
-def _take(lock: int) -> None:
-    """Lock a run folder that no keeper holds; raises ``BlockingIOError`` when one does.
-
-    A host that looks whether a keeper lives holds the lock for a few microseconds: that is waited out.
-    """
-    for _ in range(LOCK_ATTEMPTS):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        select.select((), (), (), LOCK_PAUSE_S)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _json(data: bytes) -> dict[str, object]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from ..execution import EndedBy
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Deadlines"]
 
 
-@dataclass(slots=True)
-class Deadlines:
+class Deadlines(Data, kw_only=False, frozen=False):
     """The deadlines of one execution; ``None`` where there is none."""
 
     timeout_at: float | None

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ..data import Data
 
 if TYPE_CHECKING:
     from ..output import Spool
@@ -19,8 +20,7 @@ READ_BYTES = 65_536
 READS_AT_ONCE = 16  # so that a command that never stops writing cannot keep the keeper from its deadlines
 
 
-@dataclass(slots=True)
-class Pump:
+class Pump(Data, kw_only=False, frozen=False):
     """One pipe: its reading end, the stream it carries, and the pipe's name in /proc."""
 
     descriptor: int

@@ -6,6 +6,7 @@ file always ends with a whole line.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,10 @@ class JournalWriter:
         self._number = 0
         self._size = 0
         self._pending = b""
+
+    def claim(self) -> None:
+        """Keep other writers out until ``close``; raises ``BlockingIOError`` when one is at it."""
+        fcntl.flock(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def resume(self, content: JournalContent) -> None:
         """Go on behind what another writer left, cutting a torn line off."""

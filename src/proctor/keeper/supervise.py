@@ -15,10 +15,10 @@ import selectors
 import signal
 import socket
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from ..execution import (
     Drained,
     Ended,
@@ -75,8 +75,7 @@ __all__ = ["Identity", "Supervisor", "signal_name"]
 BOUND_TO_HOST = frozenset({Lifetime.CALL, Lifetime.HOST})
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Data, kw_only=False):
     """Pid and start time (ticks since boot) of a keeper and of its zygote; found out before there is anything to do."""
 
     pid: int

@@ -19,9 +19,9 @@ import sys
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NoReturn
 
+from ..data import Data
 from ..errors import ProctorError
 from ..execution.layout import KEEPER_LOG
 from ..process import Backend, Checkpoints, HostSurroundings
@@ -37,8 +37,7 @@ MESSAGE_LIMIT = 65_536
 FORK_RETRY_S = 0.2  # after a fork was refused (EAGAIN): the limit may be the user's own, and others give processes back
 
 
-@dataclass(slots=True)
-class Ward:
+class Ward(Data, kw_only=False, frozen=False):
     """A keeper that took a request: which execution, and where its folder is."""
 
     execution_id: str
@@ -155,7 +154,6 @@ class Zygote:
             self._reach("zygote_taken")
 
     def _reap(self) -> None:
-        self._read_roster()  # a keeper may have taken a request and died since the last look
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -163,6 +161,7 @@ class Zygote:
                 return
             if pid == 0:
                 return
+            self._read_roster()  # what a keeper said, it said before it died: a look before the wait could miss it
             if pid in self._spares:
                 self._spares.discard(pid)
             elif (ward := self._wards.pop(pid, None)) is not None and status != 0:

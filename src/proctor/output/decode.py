@@ -8,8 +8,8 @@ NULs, then detection. A guess, and whatever had to be replaced, is ``lossy``. ``
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 
+from ..data import Data
 from ..errors import ErrorCode, RequestError
 
 __all__ = ["Decoded", "TextStream", "decode"]
@@ -33,8 +33,7 @@ _NOTATIONS = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycod
 _CONTROLS = bytes([*range(7), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Data, kw_only=False):
     """Text and how it came about; ``lossy``: it may differ from what was written; ``binary``: there is no text, ``text`` is empty."""
 
     text: str
@@ -81,7 +80,7 @@ def _cut_at_the_end(data: bytes) -> bool:
 
 
 def _detected(data: bytes) -> Decoded | None:
-    import chardet  # noqa: PLC0415 - 40 ms that only output in an unknown encoding pays
+    import chardet
 
     found = chardet.detect(data)
     name, confidence = found.get("encoding"), found.get("confidence") or 0.0

@@ -11,9 +11,9 @@ import errno
 import os
 from bisect import bisect_right
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from ..errors import ErrorCode, OutputError
 from .segments import BINARY, DIRECTORY, NO_FOLLOW, SECOND, StreamIndex, index_name, start_of
 
@@ -29,16 +29,14 @@ BLOCK_BYTES = 1 << 16
 LISTINGS = 16  # of one call: more means that the whole tail rotates faster than it can be listed
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Data, kw_only=False):
     """The bytes from ``start`` up to, not including, ``end``."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Data, kw_only=False):
     """What one read found: ``data`` begins at ``offset``, ``gap_bytes`` before it are not kept, reading goes on at ``next_offset``.
 
     With a stream chosen, ``data`` is that stream's part of the bytes from ``offset`` to ``next_offset``.

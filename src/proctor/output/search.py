@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from ..data import Data, changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +26,7 @@ OVERLAP_BYTES = 4 << 10
 SHOWN_BYTES = 2 << 10  # of a line that is reported
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Data, kw_only=False):
     """One line that matches: ``offset`` is the absolute offset of the match, ``line_offset`` that of the line (or piece of it)."""
 
     offset: int
@@ -78,7 +78,7 @@ def _follow(found: list[Match], shown: bytes, context: int) -> None:
     for place in range(len(found) - 1, -1, -1):
         if len(found[place].after) >= context:
             return
-        found[place] = replace(found[place], after=(*found[place].after, shown))
+        found[place] = changed(found[place], after=(*found[place].after, shown))
 
 
 def _lines(reader: SpoolReader, stream: int | None) -> Iterator[_Line]:

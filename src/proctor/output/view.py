@@ -7,9 +7,9 @@ raw bytes, and of an output that still grows they are those of the moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..data import Data
 from . import wording
 from .clean import clean
 from .decode import Decoded, decode
@@ -27,8 +27,7 @@ BACKGROUND_BYTES = 8 << 10
 LONGEST_CHARACTER = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Data):
     """The view for a result: ``text`` in order of arrival, with split streams each of them too; ``None`` where the bytes are binary."""
 
     text: str | None
@@ -39,8 +38,7 @@ class View:
     binary: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackgroundView:
+class BackgroundView(Data):
     """The newest output since an offset: ``text`` holds the notice about ``omitted_bytes``; ``next_offset`` continues."""
 
     text: str | None

@@ -6,8 +6,9 @@ and to look for what a dead keeper left. A process is its pid and its kernel sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from ..data import Data
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,16 +30,14 @@ class SpawnError(Exception):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Data, kw_only=False):
     """The root process of a tree: it leads a session and a group of its own (``getpgid(pid) == pid``)."""
 
     pid: int
     start_ticks: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reaped:
+class Reaped(Data, kw_only=False):
     """What one pass of reaping saw: the root's wait status if it was among the dead, how many died, whether nothing is left."""
 
     root_status: int | None
@@ -46,8 +45,7 @@ class Reaped:
     empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Data, kw_only=False):
     """How many processes a signal reached, and which pids refused it (EPERM)."""
 
     count: int

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from ..data import Data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +33,7 @@ _COMMAND_LIMIT = 300
 _LISTEN_STATE = "0A"
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
+class Stat(Data, kw_only=False):
     """The identity and the place of one process; ``state`` is the letter of proc_pid_stat(5)."""
 
     pid: int

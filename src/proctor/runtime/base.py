@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from ..execution import Lifetime, OnLinger, Streams
 
 if TYPE_CHECKING:
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Request"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Data):
     """One command as it is asked for. ``command`` is a text for a shell; ``argv`` runs a program without one; exactly one is given.
 
     ``stdin`` is ``"null"``, ``"pipe"``, bytes to be read, or a descriptor of the caller's. ``None`` means: the runtime's default.
@@ -26,7 +26,7 @@ class Request:
     workspace: str | None = None
     dialect: str | None = None
     login: bool | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     env_pass: tuple[str, ...] = ()
     stdin: str | bytes | int = "null"
     stdin_name: str | None = None

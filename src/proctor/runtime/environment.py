@@ -5,10 +5,10 @@ Values exist only in memory on their way to the keeper; the record names variabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import env as registry
+from ..data import Data
 from ..errors import ErrorCode, RequestError
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Built", "Environment"]
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Data, kw_only=False):
     """An environment for one command, and the names of the host's variables that were kept from it."""
 
     values: dict[str, str]

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import dialects, workspace
@@ -291,7 +290,7 @@ class LocalRuntime:
         except ExecutionError:
             if record is None:
                 raise
-            return replace(record, notices=(*record.notices, "folder_gone: The run folder was removed; nothing more can be known."))
+            return changed(record, notices=(*record.notices, "folder_gone: The run folder was removed; nothing more can be known."))
         try:
             record = yield from self.reconciler.reconcile(folder, until=until)
         finally:
@@ -310,7 +309,7 @@ class LocalRuntime:
                     yield from live.attach(output=output)
                 except KeeperError:
                     found = yield from self.reconciler.reconcile(folder)
-                    live.record = found if found.ended else replace(found, stale=True)
+                    live.record = found if found.ended else changed(found, stale=True)
             elif not record.ended:
                 live.record = yield from self.reconciler.reconcile(folder)
                 self.remember(live.record)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from .. import dialects
+from ..data import Data
 from ..errors import ErrorCode, RequestError
 from ..execution import MAXIMUM_TIMEOUT_S, Launch, Lifetime, LifetimePair, Limits, Machine, OnLinger, Spec, changed, clamp
 
@@ -27,8 +27,7 @@ __all__ = ["Plan", "World", "plan"]
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class World(Data):
     """What a plan depends on besides the request."""
 
     machine: Machine
@@ -50,8 +49,7 @@ class World:
     maximum_timeout_s: float = MAXIMUM_TIMEOUT_S
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Data):
     """A start that is decided: what the record says of it, what the keeper does, and the script where the text is long."""
 
     spec: Spec

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import signal
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ..data import changed
 from ..execution import (
     EndedBy,
     Event,
@@ -69,11 +69,11 @@ class Reconciler:
             if verdict in {Verdict.ENDED, Verdict.ASK_KEEPER}:
                 return record
             if verdict is Verdict.ELSEWHERE:
-                return replace(record, elsewhere=record.machine.hostname)
+                return changed(record, elsewhere=record.machine.hostname)
             if not self._zygote_works(content) or verdict is Verdict.REBOOTED or time.monotonic() >= limit:
                 break
             if until is not None and time.monotonic() >= until:
-                return replace(record, stale=True)
+                return changed(record, stale=True)
             yield Wait(until=time.monotonic() + LOOK_AGAIN_S)
         return (yield from self._act(verdict, record, content, folder))
 
@@ -155,7 +155,7 @@ class Reconciler:
                 append_if_open(folder.path, event)
             except BlockingIOError:  # somebody looks at the lock, or writes the same
                 if time.monotonic() >= until:
-                    return replace(known, stale=True)
+                    return changed(known, stale=True)
                 yield Wait(until=time.monotonic() + LOOK_AGAIN_S)
             else:
                 return _read(folder)[0]

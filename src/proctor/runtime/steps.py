@@ -9,8 +9,9 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..data import Data
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,8 +21,7 @@ __all__ = ["Abandoned", "Steps", "Wait", "run_async", "run_blocking"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Data, kw_only=False):
     """Wait until a descriptor can be read or written, or until a moment of the monotonic clock; ``None`` is no descriptor, no limit."""
 
     reading: int | None = None

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..data import Data
 from ..errors import ProctorError
 from ..execution import is_id, milliseconds_of
 from ..execution.layout import LOCK, RUNS
@@ -34,8 +34,7 @@ _REMOVED = ".removed"
 _LONGEST_STAMP = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Data):
     """One folder that may be removed: an ended execution or a patch, since when (seconds since 1970), and how large it is on disk."""
 
     id: str
@@ -44,8 +43,7 @@ class Entry:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GcReport:
+class GcReport(Data):
     """What was removed (or, in a dry run, would be), how many bytes that frees, how many entries stay, and what could not be removed."""
 
     removed: tuple[str, ...]

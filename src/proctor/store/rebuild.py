@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from enum import Enum
 from time import time, time_ns
 from typing import TYPE_CHECKING
 
+from ..data import changed
 from ..errors import ErrorCode, ProctorError, StoreError, TransitionError
 from ..execution import Record, is_id, record_from_json, record_to_json, replay
 from ..execution.layout import INDEX, JOURNAL, LOCK, RUNS, SPEC
@@ -77,7 +77,7 @@ def _replayed(folder: RunFolder, execution_id: str) -> Record:
     if not journal.damaged:
         return record
     note = f"journal_damaged: {JOURNAL} is damaged after event {journal.next_number}; what follows it is not believed."
-    return replace(record, notices=(*record.notices, note))
+    return changed(record, notices=(*record.notices, note))
 
 
 def _corrupt(path: str, why: str) -> StoreError:

@@ -189,7 +189,7 @@ class FakeBackend:
     # -- the kernel's part --------------------------------------------------------------------------------------------------------------
 
     def _children(self, pid: int) -> list[FakeProcess]:
-        return [process for process in self.processes.values() if process.parent == pid and not process.stranger]
+        return [process for process in tuple(self.processes.values()) if process.parent == pid and not process.stranger]
 
     def _descendants(self, spared: Collection[int]) -> Iterator[FakeProcess]:
         level = [child for child in self._children(KEEPER) if child.pid not in spared]

@@ -10,8 +10,9 @@ import os
 import select
 import time
 import uuid
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ..data import Data
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -23,8 +24,7 @@ EXECUTION = b"PROCTOR_EXECUTION_ID="
 LOOK_AGAIN_S = 0.02  # a process that was born between two looks has no event to wait for
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(Data, kw_only=False):
     """One process that carries the mark; ``execution`` is the id of the execution that it belongs to, empty for proctor's own."""
 
     pid: int

@@ -6,8 +6,8 @@ The root of a file system is never a workspace, since everything would lie insid
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
+from ..data import Data
 from ..errors import ErrorCode, RequestError
 
 __all__ = ["Workspace", "find"]
@@ -15,8 +15,7 @@ __all__ = ["Workspace", "find"]
 _MARK = ".git"  # a folder, or a file in a linked worktree or submodule
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Data, kw_only=False):
     """The workspace's real path, and what a person should know about how it was chosen (code, colon, sentence)."""
 
     root: str
