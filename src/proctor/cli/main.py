@@ -71,7 +71,7 @@ def _carried_out(arguments: Namespace) -> int:
         return int(module.execute(arguments))
     from ..runtime import LocalRuntime
 
-    runtime = LocalRuntime()
+    runtime = LocalRuntime.for_one_command() if arguments.name == "run" else LocalRuntime()
     try:
         return int(module.execute(arguments, runtime))
     finally:

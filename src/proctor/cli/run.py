@@ -39,7 +39,6 @@ _SIGNAL_NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM", signal.SIGH
 
 def execute(arguments: Namespace, runtime: LocalRuntime) -> int:
     """Run the command; return the exit code."""
-    runtime.warm()
     resolved = settings_of_run(arguments)
     request = request_of(arguments, resolved, live_output=not (arguments.json or arguments.background))
     runtime.configure(resolved.settings)

@@ -17,14 +17,13 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from contextlib import suppress
 from typing import NoReturn
 
 from ..data import Data
 from ..errors import ProctorError
 from ..execution.layout import KEEPER_LOG
-from ..process import Backend, Checkpoints, HostSurroundings
+from ..process import Backend, Checkpoints, HostSurroundings, rename_process
 from .assignment import receive, unpack
 from .burial import Burial
 from .rehearsal import rehearse
@@ -47,8 +46,10 @@ class Ward(Data, kw_only=False, frozen=False):
 class Zygote:
     """The loop that forks keepers and buries what they leave."""
 
-    def __init__(self, requests: socket.socket, checkpoints_at: str | None) -> None:
+    def __init__(self, requests: socket.socket, checkpoints_at: str | None, *, once: bool) -> None:
         self._requests = requests
+        self._once = once
+        self._wanted_spares = 1 if once else SPARES
         self._checkpoints_at = checkpoints_at
         self._reach = Checkpoints("zygote", checkpoints_at).reach
         self._surroundings = HostSurroundings()
@@ -90,10 +91,10 @@ class Zygote:
         if self._burial is not None:
             return self._burial.patience(time.monotonic())
         # A hang-up of the host reaches us as the end of the spares, whose SIGCHLD wakes the loop.
-        return FORK_RETRY_S if len(self._spares) < SPARES and not self._host_gone else None
+        return FORK_RETRY_S if len(self._spares) < self._wanted_spares and not self._host_gone else None
 
     def _fill(self) -> None:
-        while len(self._spares) < SPARES and not self._host_gone and time.monotonic() >= self._fork_at:
+        while len(self._spares) < self._wanted_spares and not self._host_gone and time.monotonic() >= self._fork_at:
             try:
                 pid = os.fork()
             except OSError:
@@ -102,6 +103,8 @@ class Zygote:
             if pid == 0:
                 self._become_spare()
             self._spares.add(pid)
+            if self._once:
+                self._wanted_spares = 0
 
     def _become_spare(self) -> NoReturn:
         """Turn this fork into a keeper that waits for its one request."""
@@ -113,13 +116,14 @@ class Zygote:
                 end.close()
             os.setsid()
             self._backend.adopt()
-            if not _is_readable(self._requests):  # else somebody waits already
+            if not self._once and not _is_readable(self._requests):  # else somebody waits already
                 rehearse()
             ticks = self._surroundings.start_ticks(os.getpid()) or 0
+            rename_process("proctor-keeper")
             identity = Identity(os.getpid(), ticks, self._pid, self._start_ticks)
             status = self._keep(identity, Checkpoints("keeper", self._checkpoints_at))
         except BaseException:  # noqa: BLE001 - a fork must not run its parent's code any further, whatever happened
-            traceback.print_exc()
+            sys.__excepthook__(*sys.exc_info())
         finally:
             os._exit(status)
 
@@ -193,8 +197,8 @@ def _is_readable(requests: socket.socket) -> bool:
 
 def _log(folder: int) -> None:
     descriptor = os.open(KEEPER_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
-    with open(descriptor, "w") as file:
-        traceback.print_exc(file=file)
+    os.dup2(descriptor, 2)
+    sys.__excepthook__(*sys.exc_info())  # the interpreter's own printer imports nothing
 
 
 def _raise_own_limits() -> None:
@@ -205,14 +209,15 @@ def _raise_own_limits() -> None:
             resource.setrlimit(which, (hard, hard))
 
 
-def main(requests: int) -> None:
-    """Serve the host at the other end of ``requests`` (a SOCK_SEQPACKET socket), as a session of its own."""
+def main(requests: int, *, once: bool = False) -> None:
+    """Serve the host at the other end of ``requests`` (SOCK_SEQPACKET), in a session of its own; ``once``: one keeper, no spare."""
     os.setsid()
     os.chdir("/")
     os.closerange(requests + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0] if sys.platform != "linux" else 1 << 20)
+    rename_process("proctor-zygote")
     _raise_own_limits()
     checkpoints_at = os.environ.get("PROCTOR_CHECKPOINTS")
     try:
-        Zygote(socket.socket(fileno=requests), checkpoints_at).serve()
+        Zygote(socket.socket(fileno=requests), checkpoints_at, once=once).serve()
     except ProctorError as error:
         sys.exit(str(error))

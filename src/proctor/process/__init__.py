@@ -11,11 +11,25 @@ from .checkpoint import Checkpoints
 if sys.platform == "linux":
     from .linux import LinuxBackend as Backend
     from .linux import LinuxSurroundings as HostSurroundings
+    from .linux import rename_process
 elif sys.platform == "darwin":
     from .darwin import DarwinBackend as Backend
     from .darwin import DarwinSurroundings as HostSurroundings
+    from .darwin import rename_process
 else:
     from .windows import WindowsBackend as Backend
     from .windows import WindowsSurroundings as HostSurroundings
+    from .windows import rename_process
 
-__all__ = ["Backend", "Checkpoints", "HostSurroundings", "ProcessBackend", "Reaped", "Root", "Sent", "SpawnError", "Surroundings"]
+__all__ = [
+    "Backend",
+    "Checkpoints",
+    "HostSurroundings",
+    "ProcessBackend",
+    "Reaped",
+    "Root",
+    "Sent",
+    "SpawnError",
+    "Surroundings",
+    "rename_process",
+]

@@ -7,7 +7,6 @@ Measured in facts B1-B2: no survivor in twelve kinds of tree, where killing the 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ..execution import Launch
     from .procfs import Stat
 
-__all__ = ["LinuxBackend", "LinuxSurroundings"]
+__all__ = ["LinuxBackend", "LinuxSurroundings", "rename_process"]
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -37,6 +36,8 @@ class LinuxBackend:
 
     def adopt(self) -> None:
         """Become a child subreaper (prctl(2)); inherited by no one, so each keeper does it for itself."""
+        import ctypes
+
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
             errno = ctypes.get_errno()
@@ -181,6 +182,21 @@ def describe(stats: Iterable[Stat], pipes: Collection[str]) -> tuple[Member, ...
             )
         )
     return tuple(found)
+
+
+def rename_process(title: str) -> None:
+    """Show ``title`` instead of the command line that this process was forked from, so that nobody takes it for the command it keeps.
+
+    The kernel shows the memory between arg_start and arg_end (fields 48 and 49 of proc_pid_stat(5)), which is the process's own to write.
+    """
+    import ctypes
+
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    start, end = int(fields[45]), int(fields[46])
+    if end > start > 0:
+        ctypes.memset(start, 0, end - start)
+        ctypes.memmove(start, title.encode(), min(len(title), end - start - 1))
 
 
 def _kill_child(stat: Stat, number: int) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..execution import Launch, Machine, Member
     from .backend import Reaped, Root, Sent
 
-__all__ = ["WindowsBackend", "WindowsSurroundings"]
+__all__ = ["WindowsBackend", "WindowsSurroundings", "rename_process"]
 
 
 def _unsupported(what: str) -> NoReturn:
@@ -100,3 +100,8 @@ class WindowsSurroundings:
         """Raise ``unsupported_here``."""
         del execution_id, number
         _unsupported("end processes")
+
+
+def rename_process(title: str) -> None:
+    """Leave the name as it is: it is only for people's eyes."""
+    del title

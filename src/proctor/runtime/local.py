@@ -62,7 +62,12 @@ class LocalRuntime:
     """One host's access to one home. Thread-safe; a fork of the process gets a zygote of its own at its next start."""
 
     def __init__(
-        self, *, home: str | None = None, environ: Mapping[str, str] | None = None, environment: Environment | None = None
+        self,
+        *,
+        home: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        environment: Environment | None = None,
+        zygote: Zygote | None = None,
     ) -> None:
         self._environ = dict(os.environ if environ is None else environ)
         self.home = open_home(
@@ -75,7 +80,7 @@ class LocalRuntime:
         self._machine = self._surroundings.machine()
         self.reconciler = Reconciler(self._machine, self._surroundings)
         self._reach = Checkpoints("host", self._environ.get("PROCTOR_CHECKPOINTS")).reach
-        self._zygote: Zygote | None = None
+        self._zygote = zygote
         self._zygote_lock = threading.Lock()
         self._host_fd: int | None = None
         self._host_pid = 0
@@ -83,6 +88,16 @@ class LocalRuntime:
         self._unsaved: deque[tuple[Record, int | None]] = deque()
         self._limits = Limits()
         self._maximum_timeout_s = MAXIMUM_TIMEOUT_S
+
+    @classmethod
+    def for_one_command(cls) -> LocalRuntime:
+        """Return a runtime for a process with one thread that runs one command: its zygote is a fork, made before anything is open."""
+        zygote = Zygote.fork_for_one()
+        try:
+            return cls(zygote=zygote)
+        except BaseException:
+            zygote.close()
+            raise
 
     def configure(self, settings: Settings) -> None:
         """Let settings decide what a request does not say itself: how much is kept, the longest timeout, which variables pass."""
@@ -246,7 +261,7 @@ class LocalRuntime:
                 self._zygote.close()  # the fork's copy of its parent's socket, or a dead one's
                 self._zygote = None
             if self._zygote is None:
-                self._zygote = Zygote()
+                self._zygote = Zygote.start()
             return self._zygote
 
     def _drop_zygote(self) -> None:
