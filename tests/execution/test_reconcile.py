@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
+from proctor.data import changed
 from proctor.execution import ENDINGS, UNFINISHED, Facts, Lifetime, Status, Verdict, judge
 
 FOUND = Facts(
@@ -25,19 +25,19 @@ FOUND = Facts(
 @pytest.mark.parametrize(
     ("facts", "verdict"),
     [
-        (replace(FOUND, status=Status.EXITED), Verdict.ENDED),
-        (replace(FOUND, same_machine=False), Verdict.ELSEWHERE),
-        (replace(FOUND, same_pid_namespace=False), Verdict.ELSEWHERE),
-        (replace(FOUND, same_boot=False), Verdict.REBOOTED),
-        (replace(FOUND, keeper_alive=True), Verdict.ASK_KEEPER),
-        (replace(FOUND, status=Status.CREATED, keeper_seen=False), Verdict.NEVER_STARTED),
-        (replace(FOUND, status=Status.CREATED), Verdict.LOST),
+        (changed(FOUND, status=Status.EXITED), Verdict.ENDED),
+        (changed(FOUND, same_machine=False), Verdict.ELSEWHERE),
+        (changed(FOUND, same_pid_namespace=False), Verdict.ELSEWHERE),
+        (changed(FOUND, same_boot=False), Verdict.REBOOTED),
+        (changed(FOUND, keeper_alive=True), Verdict.ASK_KEEPER),
+        (changed(FOUND, status=Status.CREATED, keeper_seen=False), Verdict.NEVER_STARTED),
+        (changed(FOUND, status=Status.CREATED), Verdict.LOST),
         (FOUND, Verdict.LOST),
-        (replace(FOUND, status=Status.UNRESOLVED), Verdict.LOST),
-        (replace(FOUND, members=2), Verdict.STOP_SURVIVORS),
-        (replace(FOUND, members=2, lifetime=Lifetime.HOST), Verdict.STOP_SURVIVORS),
-        (replace(FOUND, members=2, lifetime=Lifetime.SESSION), Verdict.LEAVE_SURVIVORS),
-        (replace(FOUND, members=2, lifetime=Lifetime.DETACHED), Verdict.LEAVE_SURVIVORS),
+        (changed(FOUND, status=Status.UNRESOLVED), Verdict.LOST),
+        (changed(FOUND, members=2), Verdict.STOP_SURVIVORS),
+        (changed(FOUND, members=2, lifetime=Lifetime.HOST), Verdict.STOP_SURVIVORS),
+        (changed(FOUND, members=2, lifetime=Lifetime.SESSION), Verdict.LEAVE_SURVIVORS),
+        (changed(FOUND, members=2, lifetime=Lifetime.DETACHED), Verdict.LEAVE_SURVIVORS),
     ],
 )
 def test_each_row_has_its_verdict(facts: Facts, verdict: Verdict) -> None:
