@@ -24,6 +24,7 @@ __all__ = ["Data", "changed", "field_names"]
 
 T = TypeVar("T")
 _MISSING: Any = object()
+_set = object.__setattr__
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -61,15 +62,14 @@ class Data(metaclass=_DataType):
         kind = type(self)
         if values:
             named = _in_order(kind, values, named)
-        for name, default in kind.FIELDS.items():
-            value = named.pop(name, default)
+        if not named.keys() <= kind.FIELDS.keys():
+            msg = f"{kind.__name__} has no field {min(named.keys() - kind.FIELDS.keys())!r}"
+            raise TypeError(msg)
+        for name, value in {**kind.FIELDS, **named}.items():
             if value is _MISSING:
                 msg = f"{kind.__name__} needs a value for {name!r}"
                 raise TypeError(msg)
-            object.__setattr__(self, name, value)
-        if named:
-            msg = f"{kind.__name__} has no field {next(iter(named))!r}"
-            raise TypeError(msg)
+            _set(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         msg = f"{type(self).__name__} is frozen; make another with changed(…, {name}=…)"
@@ -102,7 +102,7 @@ def changed(value: T, **changes: Any) -> T:
     kind: Any = type(value)
     copy = object.__new__(kind)
     for name in kind.FIELDS:
-        object.__setattr__(copy, name, changes[name] if name in changes else getattr(value, name))
+        _set(copy, name, changes[name] if name in changes else getattr(value, name))
     return copy  # type: ignore[no-any-return] # of the very type of `value`
 
 

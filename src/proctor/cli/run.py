@@ -9,8 +9,10 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ..errors import ExecutionError, KeeperError
 from ..execution import Status, record_to_json
 from ..output import SpoolReader
 from ..runtime import Abandoned, Following, Wait
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["execute"]
 
+TELL_BYTES = 1 << 20  # a message for each of these; the keeper waits at half of what it keeps, 28 MiB
 UNREAD_PATIENCE_S = 2.0  # how long an interrupted run waits for a reader of its output that takes nothing
 _SIGNAL_NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 
@@ -97,6 +100,7 @@ class _Run:
         self._relay = relay
         self._progress = Progress(self._phase)
         self._handled = 0
+        self._told_bytes = 0
         self._write_error: OSError | None = None
         self._stop_wanted: str | None = None
         if relay is not None:
@@ -107,6 +111,7 @@ class _Run:
         live = self._live
         while not live.settled:
             self._copy(live.total_bytes)
+            yield from self._tell_passed()
             yield from self._react()
             blocked = None if self._relay is None else self._relay.blocked
             yield from also_writing(live.advance_until(self._something_to_do, self._progress.next_at()), blocked)
@@ -151,6 +156,13 @@ class _Run:
             gone = isinstance(error, BrokenPipeError)
             self._stop_wanted = "its output is no longer read" if gone else f"its output cannot be written: {error.strerror}"
             return True
+
+    def _tell_passed(self) -> Steps[None]:
+        """Let the keeper know how far we are, so that it holds a command back that writes faster than our reader reads."""
+        if self._relay is not None and self._relay.position >= self._told_bytes + TELL_BYTES:
+            self._told_bytes = self._relay.position
+            with suppress(ExecutionError, KeeperError):  # it is ending just now, and the loop finds that out
+                yield from self._live.tell_passed(self._told_bytes)
 
     def _react(self) -> Steps[None]:
         reason, self._stop_wanted = self._stop_wanted, None

@@ -24,6 +24,8 @@ class Capture:
         self.spool = Spool(folder, head_bytes=limits.kept_head_bytes, tail_bytes=limits.kept_tail_bytes, split=split)
         self._split = split
         self._pumps: list[Pump] = []
+        self._moved: Callable[[], None] | None = None
+        self.held = False
 
     def open(self, selector: selectors.BaseSelector, moved: Callable[[], None]) -> tuple[int, int]:
         """Make the pipes, watch them, and return the command's ends for descriptors 1 and 2 (the same one when merged)."""
@@ -33,9 +35,21 @@ class Capture:
         if self._split:
             err, err_end = open_pump(STDERR)
             self._pumps.append(err)
+        self._moved = moved
         for pump in self._pumps:
-            selector.register(pump.descriptor, selectors.EVENT_READ, self._reader(selector, pump, moved))
+            selector.register(pump.descriptor, selectors.EVENT_READ, self._reader(selector, pump))
         return out_end, err_end
+
+    def hold(self, selector: selectors.BaseSelector, *, held: bool) -> None:
+        """Leave output in the pipes, so that the command waits as it would for any slow reader; or take it again."""
+        if held is self.held:
+            return
+        self.held = held
+        for pump in self._pumps:
+            if held:
+                selector.unregister(pump.descriptor)
+            else:
+                selector.register(pump.descriptor, selectors.EVENT_READ, self._reader(selector, pump))
 
     @property
     def names(self) -> frozenset[str]:
@@ -67,10 +81,10 @@ class Capture:
             self._drop(selector, pump)
         self.spool.close()
 
-    def _reader(self, selector: selectors.BaseSelector, pump: Pump, moved: Callable[[], None]) -> Callable[[int], None]:
+    def _reader(self, selector: selectors.BaseSelector, pump: Pump) -> Callable[[int], None]:
         def read(_mask: int) -> None:
-            if self._take(selector, pump):
-                moved()
+            if self._take(selector, pump) and self._moved is not None:
+                self._moved()
 
         return read
 
@@ -83,5 +97,6 @@ class Capture:
     def _drop(self, selector: selectors.BaseSelector, pump: Pump) -> None:
         if pump in self._pumps:
             self._pumps.remove(pump)
-            selector.unregister(pump.descriptor)
+            if not self.held:
+                selector.unregister(pump.descriptor)
             os.close(pump.descriptor)

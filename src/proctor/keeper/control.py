@@ -44,6 +44,7 @@ class Peer:
         self.trusted = trusted
         self.wants_events = trusted
         self.wants_output = False
+        self.passed_bytes: int | None = None  # how far a reader that wants to be waited for has come
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
         self._lines = LineBuffer()

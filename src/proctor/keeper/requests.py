@@ -1,4 +1,4 @@
-"""What a host may ask of a keeper, each as one small function: status, stop, signal, write, subscribe, tail."""
+"""What a host may ask of a keeper, each as one small function: status, stop, signal, write, subscribe, passed, members, tail."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ class Requests:
                 peer.wants_events = True
                 peer.wants_output = bool(request.get("output"))
                 return self._status()
+            case "passed":
+                peer.passed_bytes = int(request["offset"])
+                return {}
             case "members":
                 return {"members": encode(self._keeper.leftovers)}
             case "tail":

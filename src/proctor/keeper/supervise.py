@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "Supervisor", "signal_name"]
 
+HELD_BACK_LEAST_BYTES = 65_536
 BOUND_TO_HOST = frozenset({Lifetime.CALL, Lifetime.HOST})
 
 
@@ -119,6 +120,7 @@ class Supervisor:
         self._drained = False
         self._heard_at = 0.0
         self._told_bytes = 0
+        self._held_back_at = max(HELD_BACK_LEAST_BYTES, spec.limits.kept_tail_bytes // 2)
         self._told_at = 0.0
         self._started_at = 0.0
         self._booted_at = 0.0
@@ -159,6 +161,7 @@ class Supervisor:
         starting = self._control.adopt(socket.socket(fileno=self._assignment.connection))
         starting.on_gone = self._on_caller_gone
         starting.wants_output = self._assignment.live_output
+        starting.passed_bytes = 0 if self._assignment.live_output else None
         self._selector.register(self._assignment.host, selectors.EVENT_READ, self._on_owner_gone)
         known = self._identity
         self._note(
@@ -305,6 +308,7 @@ class Supervisor:
 
     def _step(self, now: float) -> None:
         self._reap()
+        self._hold_back(now)
         if self._deadlines is not None:
             self._deadlines.active_at = self._heard_at
             passed = self._deadlines.passed(now)
@@ -415,6 +419,14 @@ class Supervisor:
         self._session_checked_at = now
         if _unheld_s(self._assignment) > SESSION_UNHELD_S:
             self.stop(EndedBy.SESSION_CLOSED, by="system", reason="nobody has held the session for 24 h")
+
+    def _hold_back(self, now: float) -> None:
+        """Let the command wait while a live reader is so far behind that it would lose output; that is no silence of the command's."""
+        passed = [peer.passed_bytes for peer in self._control.peers if peer.passed_bytes is not None]
+        behind = bool(passed) and self.capture.spool.total_bytes - min(passed) > self._held_back_at
+        self.capture.hold(self._selector, held=behind)
+        if behind:
+            self._heard_at = now
 
     def _tell_output(self, now: float) -> None:
         total = self.capture.spool.total_bytes

@@ -33,6 +33,7 @@ __all__ = ["main"]
 
 SPARES = 2
 MESSAGE_LIMIT = 65_536
+REFILL_S = 0.005
 FORK_RETRY_S = 0.2  # after a fork was refused (EAGAIN): the limit may be the user's own, and others give processes back
 
 
@@ -91,7 +92,9 @@ class Zygote:
         if self._burial is not None:
             return self._burial.patience(time.monotonic())
         # A hang-up of the host reaches us as the end of the spares, whose SIGCHLD wakes the loop.
-        return FORK_RETRY_S if len(self._spares) < self._wanted_spares and not self._host_gone else None
+        if len(self._spares) >= self._wanted_spares or self._host_gone:
+            return None
+        return max(0.0, self._fork_at - time.monotonic())
 
     def _fill(self) -> None:
         while len(self._spares) < self._wanted_spares and not self._host_gone and time.monotonic() >= self._fork_at:
@@ -155,6 +158,10 @@ class Zygote:
                 return
             self._spares.discard(message["pid"])
             self._wards[message["pid"]] = Ward(message["id"], message["path"])
+            if self._spares:  # the next request has somebody; let this one's command start before a fork competes with it
+                self._fork_at = time.monotonic() + REFILL_S
+            else:
+                self._fork_at = 0.0
             self._reach("zygote_taken")
 
     def _reap(self) -> None:

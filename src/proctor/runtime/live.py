@@ -134,6 +134,10 @@ class Live:
         """Ask the keeper for what it knows now."""
         return (yield from self._ask("status"))
 
+    def tell_passed(self, offset: int) -> Steps[None]:
+        """Tell the keeper how far live output was passed on: a request with ``live_output`` lets the command wait for that."""
+        yield from self._ask("passed", offset=offset)
+
     def ask_members(self) -> Steps[tuple[Member, ...]]:
         """Ask the keeper which processes of the tree live now, and which ports they listen on."""
         answer = yield from self._ask("members")

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalRuntime"]
 
+BRIEF_S = 0.05  # a call that is over by then is written into the index once, with its ending
 START_LIMIT_S = 60.0  # a start is forks and execs; a machine that takes longer gets an honest error, and the keeper goes on or dies
 ZYGOTE_ATTEMPTS = 3
 FULL_SCAN_S = 86_400.0
@@ -114,8 +115,14 @@ class LocalRuntime:
 
     def start(self, request: Request) -> Steps[Live]:
         """Start a command; returns once its root runs, or once it is known that it never will (the record says why)."""
+        return (yield from self._started(request, brief=False))
+
+    def _started(self, request: Request, *, brief: bool) -> Steps[Live]:
+        """Start a command; one that may be ``brief`` is noted in the index together with its ending, if that comes at once."""
         decided = plan(request, self._world(), execution_id=_new_id(), created_at=now())
         live, handed = self._create(decided, request)
+        if not brief:
+            self._save_what_can_be()
         try:
             yield from self._follow_start(live)
         except BaseException:
@@ -144,7 +151,7 @@ class LocalRuntime:
 
     def run(self, request: Request) -> Steps[Record]:
         """Run a command to its result; giving up stops the tree, proved, before the giving up goes on."""
-        live = yield from self.start(request)
+        live = yield from self._started(request, brief=True)
         try:
             return (yield from self.finish(live, encoding=request.encoding))
         finally:
@@ -153,7 +160,9 @@ class LocalRuntime:
     def finish(self, live: Live, *, encoding: str | None = None) -> Steps[Record]:
         """Follow an execution of this host to its result, with the view of its output."""
         try:
-            yield from live.advance_until(lambda: live.settled)
+            if not (yield from live.advance_until(lambda: live.settled, time.monotonic() + BRIEF_S)):
+                self._save_what_can_be()  # it is not over in a moment: let others see it in their lists
+                yield from live.advance_until(lambda: live.settled)
         except Abandoned as given_up:
             yield from live.stop(by=given_up.by, ended_by="caller_cancelled", reason=given_up.reason)
             self.remember(live.record)
@@ -180,9 +189,9 @@ class LocalRuntime:
         finally:
             folder.release_lock()
         self._reach("host_released")
+        self._save_what_can_be()  # what came before, while the keeper works
         if not outlives:
             self._unsaved.append((record, None))
-        self._save_what_can_be()
         return live, ours
 
     def _reserve(self, record: Record, folder: RunFolder) -> None:
@@ -372,6 +381,8 @@ class LocalRuntime:
     def remember(self, record: Record) -> None:
         """Note a record for the index; it is written with the next start, list or close. The run folder has the truth already."""
         if record.elsewhere is None and not record.stale:
+            if self._unsaved and self._unsaved[-1][0].id == record.id:
+                self._unsaved.pop()  # an earlier word about the same execution
             self._unsaved.append((record, None))
 
     def _save_pending(self) -> None:
