@@ -7,8 +7,8 @@ WORKERS ?= 2
 RUN := .venv/bin/python
 READY := .venv/.ready
 CODE := src tests tools $(wildcard bench)
-# Python's own start-up is part of what is tested: no byte code of one user is in the way of another.
-export PYTHONDONTWRITEBYTECODE := 1
+# Start-up time is part of what is tested and measured: without byte code every process would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup format check lint types layers docs docs-check test soak repeat demo bench install-check clean
