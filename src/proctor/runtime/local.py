@@ -82,7 +82,7 @@ class LocalRuntime:
         self.reconciler = Reconciler(self._machine, self._surroundings)
         self._reach = Checkpoints("host", self._environ.get("PROCTOR_CHECKPOINTS")).reach
         self._zygote = zygote
-        self._zygote_lock = threading.Lock()
+        self._locks: dict[int, threading.Lock] = {}
         self._host_fd: int | None = None
         self._host_pid = 0
         self._bounded_by = bounds.bounded_by(self._environ)
@@ -143,7 +143,7 @@ class LocalRuntime:
         if live.record.ended:
             self.remember(live.record)
         elif live.record.lifetime.requested is not Lifetime.CALL:
-            self._unsaved.append((live.record, RunFolder.glance(self.home, live.record.id)[1]))
+            self._note(live.record, RunFolder.glance(self.home, live.record.id)[1])
         if not live.started:
             raise KeeperError(
                 ErrorCode.KEEPER_UNREACHABLE, f"Execution {live.record.id} did not start within {START_LIMIT_S:g} s.", "See `proctor show`."
@@ -191,7 +191,7 @@ class LocalRuntime:
         self._reach("host_released")
         self._save_what_can_be()  # what came before, while the keeper works
         if not outlives:
-            self._unsaved.append((record, None))
+            self._note(record, None)
         return live, ours
 
     def _reserve(self, record: Record, folder: RunFolder) -> None:
@@ -264,8 +264,13 @@ class LocalRuntime:
             return None, ()  # started in /, which is nobody's workspace
         return found.root, found.notices
 
+    @property
+    def _lock(self) -> threading.Lock:
+        """Return the process's own lock: a fork's copy of its parent's may be held by a thread that the fork does not have."""
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
     def _ensure_zygote(self) -> Zygote:
-        with self._zygote_lock:
+        with self._lock:
             if self._zygote is not None and not (self._zygote.ours and self._zygote.alive):
                 self._zygote.close()  # the fork's copy of its parent's socket, or a dead one's
                 self._zygote = None
@@ -274,17 +279,18 @@ class LocalRuntime:
             return self._zygote
 
     def _drop_zygote(self) -> None:
-        with self._zygote_lock:
+        with self._lock:
             if self._zygote is not None:
                 self._zygote.close()
                 self._zygote = None
 
     def _own_pidfd(self) -> int:
-        if self._host_fd is None or self._host_pid != os.getpid():
-            if self._host_fd is not None:
-                os.close(self._host_fd)
-            self._host_fd, self._host_pid = os.pidfd_open(os.getpid()), os.getpid()
-        return self._host_fd
+        with self._lock:
+            if self._host_fd is None or self._host_pid != os.getpid():
+                if self._host_fd is not None:
+                    os.close(self._host_fd)
+                self._host_fd, self._host_pid = os.pidfd_open(os.getpid()), os.getpid()
+            return self._host_fd
 
     # -- looking ------------------------------------------------------------------------------------------------------------------------
 
@@ -381,20 +387,25 @@ class LocalRuntime:
     def remember(self, record: Record) -> None:
         """Note a record for the index; it is written with the next start, list or close. The run folder has the truth already."""
         if record.elsewhere is None and not record.stale:
+            self._note(record, None)
+
+    def _note(self, record: Record, length: int | None) -> None:
+        with self._lock:
             if self._unsaved and self._unsaved[-1][0].id == record.id:
                 self._unsaved.pop()  # an earlier word about the same execution
-            self._unsaved.append((record, None))
+            self._unsaved.append((record, length))
 
     def _save_pending(self) -> None:
         while True:
-            try:
-                record, length = self._unsaved.popleft()  # not looked at first: another thread may be saving too
-            except IndexError:
-                return
+            with self._lock:
+                if not self._unsaved:
+                    return
+                record, length = self._unsaved.popleft()
             try:
                 self._put(record, length)
             except StoreError:
-                self._unsaved.appendleft((record, length))
+                with self._lock:
+                    self._unsaved.appendleft((record, length))
                 raise
 
     def _put(self, record: Record, length: int | None) -> None:
