@@ -369,7 +369,7 @@ class LocalRuntime:
         read: list[tuple[Record, int]] = []
         for known, length in self.index.unfinished_seen():
             alive, size = RunFolder.glance(self.home, known.id)
-            if alive and size == length:
+            if alive and size == length and self.reconciler.is_here(known):
                 found.append(known)
                 continue
             record = yield from self.record(known.id, until=until)

@@ -56,6 +56,16 @@ class Reconciler:
         self._machine = machine
         self._surroundings = surroundings
 
+    def is_here(self, record: Record) -> bool:
+        """Tell whether its processes can be seen from here: the same machine, boot and pid namespace."""
+        same_machine, same_boot, same_pid_namespace = self._compare(record.machine)
+        return same_machine and same_boot and same_pid_namespace
+
+    def _compare(self, machine: Machine) -> tuple[bool, bool, bool]:
+        here = self._machine
+        same_machine = machine.id == here.id and (bool(machine.id) or machine.hostname == here.hostname)
+        return same_machine, machine.boot_id == here.boot_id, machine.pid_namespace == here.pid_namespace
+
     def look(self, folder: RunFolder) -> tuple[Record, Verdict]:
         """Return the journal's record and the table's verdict, without acting on it."""
         record, _, verdict = self._assess(folder)
@@ -80,10 +90,7 @@ class Reconciler:
     def _assess(self, folder: RunFolder) -> tuple[Record, JournalContent, Verdict]:
         alive = folder.keeper_alive()  # before the journal is read: a keeper that was gone by then has sealed what it had to say
         record, content = _read(folder)
-        machine, here = record.machine, self._machine
-        same_machine = machine.id == here.id and (bool(machine.id) or machine.hostname == here.hostname)
-        same_boot = machine.boot_id == here.boot_id
-        same_pid_namespace = machine.pid_namespace == here.pid_namespace
+        same_machine, same_boot, same_pid_namespace = self._compare(record.machine)
         searchable = same_machine and same_boot and same_pid_namespace and not alive and not record.ended
         facts = Facts(
             status=record.status,
