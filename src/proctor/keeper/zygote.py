@@ -86,7 +86,9 @@ class Zygote:
             self._mourn()
 
     def _done(self) -> bool:
-        return self._host_gone and not self._wards and not self._spares and self._burial is None
+        # One that keeps a single execution goes with it: no spare's end would tell it later that the host is gone.
+        served = self._once and self._wanted_spares == 0
+        return (self._host_gone or served) and not self._wards and not self._spares and self._burial is None
 
     def _patience(self) -> float | None:
         if self._burial is not None:
