@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,10 @@ from proctor.execution import FORCE_LIMIT_S, StopPlan, StopStep, next_step
 PATIENCE_S = 60.0
 
 
-def play(plan: StopPlan, *, empty_at: float = 1e9, start: float = 100.0, hurried: tuple[float, float] | None = None) -> list[tuple[float, StopStep]]:
-    """Follow a stop until it is proved, or for a while; times are since its start. ``hurried``: a second stop at a time, with a grace."""
+def play(
+    plan: StopPlan, *, empty_at: float = 1e9, start: float = 100.0, hurried: tuple[float, float] | None = None
+) -> list[tuple[float, StopStep]]:
+    """Follow a stop until it is proved, or for a while; times are since its start. ``hurried``: a second stop, when and with what grace."""
     now, taken = start, list[tuple[float, StopStep]]()
     while now < start + PATIENCE_S:
         if hurried is not None and now >= start + hurried[0]:
@@ -22,10 +26,10 @@ def play(plan: StopPlan, *, empty_at: float = 1e9, start: float = 100.0, hurried
         if step is StopStep.PROVED:
             return taken
         assert again >= now
-        events = [again, start + empty_at, *([] if hurried is None else [start + hurried[0]])]
-        now = max(now, min(event for event in events if event >= now)) if again > now else now
         if step is StopStep.WAIT and again == now:
             pytest.fail("a plan that waits must say until when")
+        events = [again, start + empty_at, *([] if hurried is None else [start + hurried[0]])]
+        now = max(now, min(event for event in events if event >= now)) if again > now else now
     return taken
 
 
@@ -52,7 +56,7 @@ def test_an_unkillable_tree_is_asked_once_forced_after_the_grace_and_admitted_af
 def test_after_it_was_admitted_force_goes_on_once_a_second() -> None:
     forced = [at for at, step in play(StopPlan(grace_s=0.0)) if step is StopStep.FORCE and at > FORCE_LIMIT_S]
     assert len(forced) >= 50
-    assert all(later - earlier == pytest.approx(1.0) for earlier, later in zip(forced, forced[1:], strict=False))
+    assert all(later - earlier == pytest.approx(1.0) for earlier, later in pairwise(forced))
 
 
 @pytest.mark.requirement("I2-stop-plan")
@@ -98,7 +102,9 @@ def test_a_second_stop_before_the_first_was_carried_out_counts_from_the_asking()
 
 @pytest.mark.requirement("I2-stop-plan")
 @given(grace_s=st.floats(0, 10), hurried=st.tuples(st.floats(0, 20), st.floats(0, 10)), empty_at=st.floats(0, 40))
-def test_a_stop_ends_or_is_admitted_within_grace_and_the_time_of_force(grace_s: float, hurried: tuple[float, float], empty_at: float) -> None:
+def test_a_stop_ends_or_is_admitted_within_grace_and_the_time_of_force(
+    grace_s: float, hurried: tuple[float, float], empty_at: float
+) -> None:
     taken = play(StopPlan(grace_s=grace_s), hurried=hurried, empty_at=empty_at)
     decided = [at for at, step in taken if step in {StopStep.ADMIT, StopStep.PROVED}]
     assert decided[0] <= grace_s + FORCE_LIMIT_S + 0.01

@@ -219,5 +219,17 @@ def test_a_record_of_any_kind_survives_its_json(spec: Spec, happening: list[Even
 
 def test_what_is_not_known_is_null_and_never_false() -> None:
     told = record_to_json(record_of(spec_of()))
-    unknown = ["exit_code", "signal", "started_at", "ended_at", "duration_s", "pid", "keeper_pid", "second_net", "tree", "ended_by", "error"]
+    unknown = [
+        "exit_code",
+        "signal",
+        "started_at",
+        "ended_at",
+        "duration_s",
+        "pid",
+        "keeper_pid",
+        "second_net",
+        "tree",
+        "ended_by",
+        "error",
+    ]
     assert {name: told[name] for name in unknown} == dict.fromkeys(unknown)
