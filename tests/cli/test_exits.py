@@ -22,6 +22,7 @@ from proctor.execution import (
 )
 
 GONE = Tree(proved=True, method=ProofMethod.CHILDREN_REAPED)
+CALL = LifetimePair(requested=Lifetime.CALL, effective=Lifetime.CALL)
 NOT_GONE = Tree(proved=False, method=ProofMethod.NONE)
 
 
@@ -29,12 +30,11 @@ def record(status: Status, **fields: Any) -> Record:
     return Record(
         id="0" * 26,
         machine=Machine(id="m", boot_id="b", pid_namespace="n", hostname="h"),
-        lifetime=LifetimePair(requested=Lifetime.CALL, effective=Lifetime.CALL),
         cwd="/",
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
         output=Output(ref="x"),
         status=status,
-        **{"pid": 1, "tree": GONE, **fields},
+        **{"pid": 1, "tree": GONE, "lifetime": CALL, **fields},
     )
 
 

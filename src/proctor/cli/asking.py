@@ -89,7 +89,9 @@ def _notices_of(arguments: Namespace) -> tuple[str, ...]:
 def _command_of(arguments: Namespace) -> tuple[str | None, tuple[str, ...] | None]:
     words: list[str] = arguments.command
     if not words:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "There is no command to run.", "Write it behind --, as in: proctor run -- make test")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "There is no command to run.", "It is written behind --, as in `proctor run -- make test`."
+        )
     if len(words) == 1 and arguments.shell != "none":
         return words[0], None
     if len(words) > 1 and arguments.shell not in {None, "none"}:

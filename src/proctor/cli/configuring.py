@@ -55,6 +55,7 @@ def _loaded(cwd: str, given_workspace: str | None, arguments: dict[str, Any], fa
 
 def _root(cwd: str, given: str | None, user_home: str) -> str | None:
     try:
+        workspace.check_cwd(os.path.abspath(cwd))
         return workspace.find(cwd, given, home=user_home).root
     except RequestError:
         return None  # the start itself says what is wrong with a folder that was named

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ..execution import record_to_json
 from .describing import age_of, colour_of, command_of, lifetime_of, status_of
-from .driving import drive
+from .driving import drive, drive_all
 from .printing import object_out, out, remark, rows
+from .showing import look
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["execute"]
 
+ASKED_AT_MOST = 64
 _HEADER = ("ID", "STATUS", "AGE", "LIFETIME", "SESSION", "PID", "COMMAND")
 
 
 def execute(arguments: Namespace, runtime: LocalRuntime) -> int:
     """Print the list."""
     found = drive(runtime.unfinished())
-    records = [record for record in found if arguments.session in {None, record.session}]
+    records = _asked(runtime, [record for record in found if arguments.session in {None, record.session}])
     if arguments.all:
         records = _with_history(runtime, records, arguments)
     for notice in runtime.index.notices:
@@ -35,6 +37,15 @@ def execute(arguments: Namespace, runtime: LocalRuntime) -> int:
     elif not arguments.all:
         remark("proctor: nothing is running; `proctor ps --all` shows what has ended.")
     return 0
+
+
+def _asked(runtime: LocalRuntime, records: list[Record]) -> list[Record]:
+    """Return what each keeper says itself; of very many, what their journals say: a list must not take longer the more there is."""
+    if len(records) > ASKED_AT_MOST:
+        return records
+    outcomes = drive_all([look(runtime, record.id) for record in records])
+    found = [outcome.value or known for outcome, known in zip(outcomes, records, strict=True)]
+    return [record for record in found if not record.ended]
 
 
 def _with_history(runtime: LocalRuntime, unfinished: list[Record], arguments: Namespace) -> list[Record]:

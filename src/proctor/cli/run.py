@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..errors import ExecutionError, KeeperError
+from ..errors import ExecutionError, KeeperError, StoreError
 from ..execution import Status, record_to_json
 from ..output import SpoolReader
 from ..runtime import Abandoned, Following, Wait
@@ -55,9 +55,19 @@ def execute(arguments: Namespace, runtime: LocalRuntime) -> int:
         run = _Run(runtime, live, signals, relay=None if arguments.json else _relay(live, request))
         try:
             drive(run.follow(), signals)
-            return run.report(as_json=arguments.json)
+            code = run.report(as_json=arguments.json)
+            _note_in_index(runtime)
+            return code
         finally:
             live.close()
+
+
+def _note_in_index(runtime: LocalRuntime) -> None:
+    """Write the row; the command has ended as it has, and an index that cannot take it changes nothing about its exit code."""
+    try:
+        runtime.save()
+    except StoreError as error:
+        fault(error.code, error.message, f"The run folder has the record. {error.hint}")
 
 
 def _announce(live: Live, *, as_json: bool) -> int:
