@@ -47,6 +47,7 @@ def test_reading_consumes_nothing_and_readers_do_not_disturb_each_other(keep: Ca
     assert second.read_since(3, limit=100) == Chunk(3, b"lo", 5)
 
 
+@pytest.mark.requirement("I2-offsets")
 def test_below_what_is_kept_the_answer_is_the_first_kept_offset_and_the_exact_gap(keep: Callable[..., Kept]) -> None:
     kept = keep(head=100, tail=640, split=False)
     kept.write(1, lines(1000))
@@ -65,6 +66,7 @@ def test_offsets_outside_the_output_have_an_answer(keep: Callable[..., Kept], of
     assert kept.reader.read_since(0, limit=0) == Chunk(0, b"", 0)
 
 
+@pytest.mark.requirement("I2-split-streams")
 def test_one_stream_is_read_by_offsets_of_the_whole(keep: Callable[..., Kept]) -> None:
     kept = keep(head=1000)
     for stream, data in ((1, b"out one\n"), (2, b"err one\n"), (1, b"out two\n"), (2, b"err two\n")):

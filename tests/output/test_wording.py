@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from proctor.output import wording
 
 
+@pytest.mark.requirement("I2-wording")
 def test_the_sentences_are_these_to_the_letter() -> None:
     assert [
         wording.exit_code(0),

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.requirement("I2-workspace")
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Make ``root`` with a folder, links in and out of it, and a neighbour whose name begins the same."""

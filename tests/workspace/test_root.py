@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.requirement("I2-workspace")
+
+
 def test_the_nearest_folder_with_a_git_mark_above_is_the_workspace(tmp_path: Path) -> None:
     (tmp_path / "outer" / ".git").mkdir(parents=True)
     (tmp_path / "outer" / "inner" / "deep").mkdir(parents=True)

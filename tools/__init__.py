@@ -1,0 +1,1 @@
+"""What keeps the repository honest: generated docs, types of other platforms, repeated runs."""
