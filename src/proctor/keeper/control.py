@@ -7,9 +7,11 @@ read is dropped once 1 MiB waits for it, so that nobody can fill the keeper's me
 from __future__ import annotations
 
 import os
+import select
 import selectors
 import socket
 import struct
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ProctorError
@@ -134,6 +136,13 @@ class Control:
             if peer.waiting:
                 peer.push()
                 self._settle(peer)
+
+    def finish(self, limit_s: float) -> None:
+        """Send what is queued, waiting for peers that read slowly, at most ``limit_s``."""
+        until = time.monotonic() + limit_s
+        while (waiting := [peer for peer in self.peers if peer.waiting]) and (left_s := until - time.monotonic()) > 0:
+            select.select((), [peer.connection for peer in waiting], (), left_s)
+            self.flush()
 
     def close(self) -> None:
         """Hang up on everybody."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
+import select
 import selectors
 import signal
 import socket
@@ -56,6 +57,10 @@ from .sealing import JournalWriter
 from .timing import (
     DOOR_AFTER_S,
     DRAIN_LIMIT_S,
+    DRAIN_ROUNDS,
+    HANDED_TAIL_BYTES,
+    HOST_END_S,
+    LAST_WORDS_S,
     OUTPUT_NOTICE_S,
     OWNER_GONE_GRACE_S,
     QUIET_S,
@@ -216,10 +221,11 @@ class Supervisor:
     def _seal(self) -> None:
         """Write the ending for good, hang up, and only then care for the disk."""
         self._reach("keeper_ended")
+        self._control.finish(LAST_WORDS_S)
         self._hang_up()
         gives_up_at = time.monotonic() + SEAL_LIMIT_S
         while not self._journal.flush() and os.fstat(self._assignment.folder).st_nlink and time.monotonic() < gives_up_at:
-            self._selector.select(SEAL_RETRY_S)
+            select.select((), (), (), SEAL_RETRY_S)  # not by the selector: the host's end would wake it all the time
         self._journal.sync()
 
     def _hang_up(self) -> None:
@@ -252,8 +258,12 @@ class Supervisor:
             self.stop(EndedBy.OWNER_GONE, by="system", reason="the process that started it is gone", grace_s=OWNER_GONE_GRACE_S)
 
     def _on_caller_gone(self) -> None:
-        if self.record.lifetime.effective is Lifetime.CALL and not self._finished:
-            self.stop(EndedBy.CALLER_CANCELLED, by="caller", reason="the call was given up", grace_s=OWNER_GONE_GRACE_S)
+        if self.record.lifetime.effective is not Lifetime.CALL or self._finished:
+            return
+        # A process that ends closes its connections just before its pidfd says so (do_exit: exit_files, then exit_notify).
+        if select.select([self._assignment.host], [], [], HOST_END_S)[0]:
+            return  # the loop hears it next, as the end of the owner
+        self.stop(EndedBy.CALLER_CANCELLED, by="caller", reason="the call was given up", grace_s=OWNER_GONE_GRACE_S)
 
     def _owner_is_gone(self) -> bool:
         if self.record.lifetime.effective not in BOUND_TO_HOST:
@@ -361,8 +371,9 @@ class Supervisor:
 
     def _end(self) -> None:
         """Tell the ending of a tree proved empty, after what it left in the pipes; a pipe that a stranger holds is not waited for."""
-        while self.capture.drain(self._selector):
-            pass
+        for _ in range(DRAIN_ROUNDS):
+            if not self.capture.drain(self._selector):
+                break
         tree = self._tree(proved=True)
         self._plan = None
         self._finished = True
@@ -385,6 +396,7 @@ class Supervisor:
         """Output that could not be stored exists only here: give it to whoever listens before it is gone."""
         offset, data = self.capture.spool.memory_tail()
         if data:
+            offset, data = offset + max(0, len(data) - HANDED_TAIL_BYTES), data[-HANDED_TAIL_BYTES:]
             tail = {"offset": offset, "data": base64.b64encode(data).decode()}
             self._control.tell(line_of({"tail": tail}), lambda peer: peer.wants_events)
 

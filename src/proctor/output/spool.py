@@ -220,6 +220,9 @@ class Spool:
     # Segments
 
     def _roll(self) -> None:
+        self._look()
+        if self._trouble is not None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # what was stored in it is back in memory, as far as kept
         if self._fd >= 0:
             if self._in_head:
                 self._head_left -= self._room  # what a switch of stream did not fit into is not used

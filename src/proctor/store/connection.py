@@ -99,7 +99,8 @@ def snapshot(home: str, source: Link | None) -> Link:
 def disconnect(home: str, link: Link, *, limit_s: float = LOCK_LIMIT_S) -> None:
     """Close the connection without harm to a file that took its place; ``StoreError`` after ``limit_s`` of a rebuild."""
     with _shared(home, read_only=True, limit_s=limit_s):
-        if link.is_current(os.path.join(home, INDEX)):
+        path = os.path.join(home, INDEX)
+        if link.is_current(path) or not os.path.lexists(path):  # where no file took its place, there is none to be harmed
             link.connection.close()
         else:
             _leave(link.connection)
