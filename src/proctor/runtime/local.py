@@ -34,7 +34,7 @@ from ..execution import (
 from ..execution.layout import SESSIONS
 from ..keeper import Handed, Zygote, pack
 from ..process import Checkpoints, HostSurroundings
-from ..store import Index, RunFolder, home_path, open_home
+from ..store import DAY_S, Index, RunFolder, collect, due, home_path, open_home
 from . import bounds
 from .environment import Environment
 from .link import Link
@@ -56,6 +56,8 @@ __all__ = ["LocalRuntime"]
 BRIEF_S = 0.05  # a call that is over by then is written into the index once, with its ending
 START_LIMIT_S = 60.0  # a start is forks and execs; a machine that takes longer gets an honest error, and the keeper goes on or dies
 ZYGOTE_ATTEMPTS = 3
+GC_OLDER_THAN_S = 14 * DAY_S  # DESIGN section 4
+GC_MAX_BYTES = 5_000_000_000
 FULL_SCAN_S = 86_400.0
 
 
@@ -89,6 +91,7 @@ class LocalRuntime:
         self._unsaved: deque[tuple[Record, int | None]] = deque()
         self._limits = Limits()
         self._maximum_timeout_s = MAXIMUM_TIMEOUT_S
+        self._gc_older_than_s, self._gc_max_bytes = GC_OLDER_THAN_S, GC_MAX_BYTES
 
     @classmethod
     def for_one_command(cls) -> LocalRuntime:
@@ -104,6 +107,7 @@ class LocalRuntime:
         """Let settings decide what a request does not say itself: how much is kept, the longest timeout, which variables pass."""
         self._limits = changed(self._limits, kept_head_bytes=settings.kept_head_bytes, kept_tail_bytes=settings.kept_tail_bytes)
         self._maximum_timeout_s = settings.maximum_timeout_s
+        self._gc_older_than_s, self._gc_max_bytes = settings.gc_older_than_s, settings.gc_max_bytes
         if settings.env_allow or settings.env_withhold:
             self.environment = Environment(self._environ, allowed=settings.env_allow, withhold=settings.env_withhold)
 
@@ -427,12 +431,20 @@ class LocalRuntime:
         """Let go of zygote and store; executions are not touched."""
         try:
             self._save_what_can_be()
+            self._collect_if_due()
         finally:
             self.index.close()
             self._drop_zygote()
             if self._host_fd is not None:
                 os.close(self._host_fd)
                 self._host_fd = None
+
+    def _collect_if_due(self) -> None:
+        """Once a day, the host whose turn it is removes what is old, after its own work is done."""
+        with suppress(StoreError, OSError):  # another host, or another day, will do it
+            now_s = time.time()
+            if due(self.home, now_s):
+                collect(self.home, self.index, now_s, older_than_s=self._gc_older_than_s, max_bytes=self._gc_max_bytes)
 
 
 def _new_id() -> str:

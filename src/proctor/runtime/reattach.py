@@ -76,8 +76,10 @@ class Reconciler:
         limit = time.monotonic() + ZYGOTE_PATIENCE_S
         while True:
             record, content, verdict = self._assess(folder)
-            if verdict in {Verdict.ENDED, Verdict.ASK_KEEPER}:
+            if verdict is Verdict.ENDED:
                 return record
+            if verdict is Verdict.ASK_KEEPER:
+                return changed(record, second_net=self._zygote_works(content))
             if verdict is Verdict.ELSEWHERE:
                 return changed(record, elsewhere=record.machine.hostname)
             if not self._zygote_works(content) or verdict is Verdict.REBOOTED or time.monotonic() >= limit:
