@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["CONTROL", "INDEX", "JOURNAL", "KEEPER_LOG", "LOCK", "OUTPUT", "RUNS", "SESSIONS", "SPEC", "STREAMS", "TOKEN"]
+__all__ = ["CONTROL", "HOSTS", "INDEX", "JOURNAL", "KEEPER_LOG", "LOCK", "OUTPUT", "RUNS", "SESSIONS", "SPEC", "STREAMS", "TOKEN"]
 
 RUNS = "runs"
 SESSIONS = "sessions"
+HOSTS = "hosts"
 INDEX = "proctor.db"
 LOCK = "lock"
 TOKEN = "token"  # noqa: S105 - the name of a file

@@ -34,7 +34,7 @@ from ..execution import (
 from ..execution.layout import SESSIONS
 from ..keeper import Handed, Zygote, pack
 from ..process import Checkpoints, HostSurroundings
-from ..store import DAY_S, Index, RunFolder, collect, due, home_path, open_home
+from ..store import DAY_S, Index, Presence, RunFolder, collect, due, home_path, open_home
 from . import bounds
 from .environment import Environment
 from .link import Link
@@ -88,6 +88,7 @@ class LocalRuntime:
         self._host_fd: int | None = None
         self._host_pid = 0
         self._bounded_by = bounds.bounded_by(self._environ)
+        self._presence = Presence(self.home)
         self._unsaved: deque[tuple[Record, int | None]] = deque()
         self._limits = Limits()
         self._maximum_timeout_s = MAXIMUM_TIMEOUT_S
@@ -176,12 +177,14 @@ class LocalRuntime:
 
     def _create(self, decided: Plan, request: Request) -> tuple[Live, int | None]:
         spec_json = json.dumps(encode(decided.spec)).encode()
+        with self._lock:
+            announced = self._presence.announce()
         folder = RunFolder.create(self.home, decided.spec.id, spec_json)
         self._reach("host_described")
         record = record_of(decided.spec)
         # What dies with this host can be noted while its keeper works already; what outlives it must be in the list before it runs.
         outlives = request.lifetime in {Lifetime.SESSION, Lifetime.DETACHED}
-        if outlives:
+        if outlives or not announced:
             self._reserve(record, folder)
         self._reach("host_reserved")
         if request.session is not None:
@@ -369,6 +372,7 @@ class LocalRuntime:
         Its keeper alive and its journal as long as when it was read: then the row is what the keeper last said, and nothing more is asked.
         """
         self.save()
+        self.index.complete()
         found: list[Record] = []
         read: list[tuple[Record, int]] = []
         for known, length in self.index.unfinished_seen():
@@ -433,6 +437,7 @@ class LocalRuntime:
             self._save_what_can_be()
             self._collect_if_due()
         finally:
+            self._presence.withdraw(noted=not self._unsaved)
             self.index.close()
             self._drop_zygote()
             if self._host_fd is not None:

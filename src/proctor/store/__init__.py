@@ -7,6 +7,7 @@ from .folder import RunFolder
 from .gc import DAY_S, Entry, GcReport, collect, due, plan_gc
 from .home import home_path, open_home
 from .index import Index
+from .presence import Presence
 from .rebuild import read_record
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Entry",
     "GcReport",
     "Index",
+    "Presence",
     "RunFolder",
     "collect",
     "due",

@@ -18,6 +18,7 @@ from ..execution.layout import INDEX
 from . import schema
 from .connection import BUSY_LIMIT_S, Link, connect, disconnect, snapshot
 from .failure import is_busy, is_damage, store_error
+from .presence import clear, dead_hosts
 from .rebuild import add_missing, lacks_rows, replace_index
 
 if TYPE_CHECKING:
@@ -125,12 +126,15 @@ class Access:
         if link.version > schema.VERSION:
             self.note((f"store_newer: The index {self._path} was made by a newer proctor and is only read here.",))
             return link
-        if lacks_rows(link.connection, self._home):
+        dead = dead_hosts(self._home)
+        if dead or lacks_rows(link.connection, self._home):
             if self._read_only and link.identity is not None:
                 link = snapshot(self._home, link)
             added = add_missing(link.connection, self._home)
             if added:
                 self.note((f"index_completed: {added} executions were missing from the index and were added from their run folders.",))
+            if not self._read_only:
+                clear(dead)
         rows = link.connection.execute(schema.DAMAGED).fetchall()
         self.note(f"run_damaged: {name}: {reason}" for name, reason in rows)
         return link

@@ -13,6 +13,7 @@ from ..errors import ErrorCode, ExecutionError, ProctorError, StoreError
 from ..execution import Record, is_id_prefix, record_from_json
 from . import schema
 from .access import Access
+from .presence import clear, dead_hosts
 from .rebuild import add_missing, read_record, row_of
 from .transaction import transaction
 
@@ -145,6 +146,13 @@ class Index:
     def refresh(self) -> int:
         """Look at every run folder, add a row for each that has none, and return how many were added."""
         return self._access.write(lambda connection: add_missing(connection, self._home))
+
+    def complete(self) -> None:
+        """Add what hosts that died had not noted yet; costs next to nothing when there are none."""
+        dead = dead_hosts(self._home)
+        if dead:
+            self.refresh()
+            clear(dead)
 
     def _records(self, rows: Iterable[tuple[str, str]]) -> list[Record]:
         decoded = (self._decoded(name, text) for name, text in rows)

@@ -15,7 +15,7 @@ from ..errors import ErrorCode, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["locked", "try_lock"]
+__all__ = ["is_locked", "locked", "try_lock"]
 
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _POLL_S = 0.02  # flock(2) has no limit of its own
@@ -43,6 +43,18 @@ def try_lock(path: str, *, create: bool = False) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
+
+
+def is_locked(path: str) -> bool | None:
+    """Tell whether somebody holds the exclusive lock at ``path``, without keeping others from it; ``None`` when there is no such file."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError:
+        return None
+    try:
+        return not _flock(descriptor, exclusive=False)
+    finally:
+        os.close(descriptor)
 
 
 def _flock(descriptor: int, *, exclusive: bool) -> bool:

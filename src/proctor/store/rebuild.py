@@ -44,6 +44,7 @@ LOCK_NAME = "index.lock"
 LOCK_LIMIT_S = 300.0  # a rebuild reads every run folder; 100,000 of them take half a minute (measured: 0.33 ms each)
 STARTING_S = 10.0  # from making a run folder to locking it takes a host well under a millisecond
 CREATED_TO_FOLDER_MS = 100  # from the record's creation time to its folder in runs/, with room for a busy machine
+TICK_MS = 10  # a file's time is that of the kernel's last tick: up to this much before the clock's
 _PARTS = ("", "-wal", "-shm")
 
 Identity = tuple[int, int]
@@ -272,4 +273,4 @@ def lacks_rows(connection: Connection, home: str) -> bool:
     if verified is not None and verified[0] == changed:
         return False
     newest = connection.execute(schema.NEWEST_CREATED).fetchone()
-    return newest is None or not 0 <= changed // 1_000_000 - newest[0] <= CREATED_TO_FOLDER_MS
+    return newest is None or not -TICK_MS <= changed // 1_000_000 - newest[0] <= CREATED_TO_FOLDER_MS
