@@ -63,17 +63,21 @@ def test_a_host_that_could_not_note_everything_leaves_its_file(place: str) -> No
 def test_a_fork_does_not_stand_for_its_parent(place: str) -> None:
     presence = Presence(place)
     assert presence.announce()
-    reading, writing = os.pipe()
+    up, say_up = os.pipe()
+    over, say_over = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(writing)
-        os.read(reading, 1)  # it outlives what its parent does next
+        os.close(say_over)
+        os.write(say_up, b".")
+        os.read(over, 1)  # it outlives what its parent does next
         os._exit(0)
-    os.close(reading)
+    os.read(up, 1)
     presence.withdraw(noted=False)  # as if it were killed
-    assert len(dead_hosts(place)) == 1
-    os.close(writing)
+    found = dead_hosts(place)
+    for end in (up, say_up, over, say_over):
+        os.close(end)
     os.waitpid(child, 0)
+    assert len(found) == 1
 
 
 def test_where_no_file_can_be_made_the_host_is_told_to_note_first(place: str) -> None:
