@@ -303,6 +303,7 @@ class LocalRuntime:
 
     def resolve(self, name: str) -> str:
         """Return the whole id for an id, a unique prefix, or ``-`` for the last; raises ``unknown_execution``."""
+        self._save_what_can_be()
         if name == "-":
             latest = self.index.latest()
             if latest is None:
