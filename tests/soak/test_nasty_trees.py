@@ -42,11 +42,11 @@ with proctor.open_sync(home=home) as p:
 """
 
 
-def assert_gone(lines: list[str], rounds: int, at_least: int) -> None:
+def assert_gone(lines: list[str], rounds: int, at_least: int, *, expected: str = "cancelled") -> None:
     told = [json.loads(line) for line in lines]
     assert len(told) == rounds, lines
     for seen, left, status, proved, survivors in told:
-        assert (left, status, proved, survivors) == ([], "cancelled", True, [])
+        assert (left, status, proved, survivors) == ([], expected, True, [])
         assert seen >= at_least
 
 
@@ -72,6 +72,11 @@ def stop_as_plain_user(
     done = as_plain_user(HOST, tree, name, str(percent), str(rounds), limit_s=250)
     assert done.returncode == 0, done.stderr
     assert_gone(done.stdout.splitlines(), rounds, least_of(name, percent))
+
+
+# The keeper is killed instead: its zygote has to end the tree and to say so.
+KEEPER_KILLED = HOST.replace("record = execution.stop()", "os.kill(execution.record.keeper_pid, 9); record = execution.wait_ended()")
+KILLED_ROUNDS = 5
 
 
 @pytest.mark.requirement("I2-nasty-trees")
@@ -106,3 +111,26 @@ def test_a_full_nasty_tree_of_a_plain_user_is_gone_after_its_stop_and_proved_twe
     name: str, as_plain_user: Callable[..., subprocess.CompletedProcess[str]], tree: str
 ) -> None:
     stop_as_plain_user(as_plain_user, tree, name, FULL_PERCENT, ROUNDS)
+
+
+def kill_the_keeper(script: Callable[..., Script], tree: str, name: str, percent: int, rounds: int) -> None:
+    running = script(KEEPER_KILLED, tree, name, str(percent), str(rounds))
+    assert_gone([running.line() for _ in range(rounds)], rounds, least_of(name, percent), expected="lost")
+
+
+@pytest.mark.requirement("I2-nasty-trees", "I2-faults")
+@pytest.mark.parametrize("name", ["session", "breeder", "everything"])
+def test_a_small_nasty_tree_whose_keeper_was_killed_is_ended_and_proved_by_the_zygote(
+    name: str, script: Callable[..., Script], tree: str
+) -> None:
+    kill_the_keeper(script, tree, name, SMALL_PERCENT, 1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+@pytest.mark.requirement("I2-nasty-trees", "I2-faults")
+@pytest.mark.parametrize("name", TREES)
+def test_a_full_nasty_tree_whose_keeper_was_killed_is_ended_and_proved_by_the_zygote(
+    name: str, script: Callable[..., Script], tree: str
+) -> None:
+    kill_the_keeper(script, tree, name, FULL_PERCENT, KILLED_ROUNDS)
