@@ -178,7 +178,7 @@ def test_yes_with_a_limit_leaves_no_tree_and_exact_counts(host: SyncProctor, mar
     with host.attach(record.id) as execution:
         kept, offset = 0, 0
         while (chunk := execution.read_since(offset)).data:
-            assert set(chunk.data) <= {ord("y"), ord("\n")}
+            assert chunk.data.count(b"y") + chunk.data.count(b"\n") == len(chunk.data)
             kept, offset = kept + len(chunk.data), chunk.next_offset
     assert (kept, offset) == (output.kept_bytes, output.bytes)
 
