@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 from tests.leaks import SESSION_VARIABLE, Leaks, end, living_with
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 NOBODY = 65_534
 FOREIGN = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "PROCTOR_HOME", "PROCTOR_EXECUTION_ID")
 _SESSION = uuid.uuid4().hex
+
+# How long an example takes depends on what else the machine does; a hang is caught by the timeout of the test.
+hypothesis.settings.register_profile("proctor", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("proctor")
 
 
 @pytest.fixture(scope="session", autouse=True)

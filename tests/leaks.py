@@ -1,7 +1,7 @@
 """What a test must not leave behind: processes, zombies, open descriptors, files outside its folder.
 
-The witness of ``proctor.testing`` looks at the mark in every process; on top of it come descendants without the mark, the home of the test,
-and the descriptors of the test process. Things that end by themselves a moment later (a zygote after its host) are waited for, with a bound;
+The witness of ``proctor.testing`` looks at the mark in every process; on top of it come descendants without the mark, the test's home, and
+the descriptors of the test process. Things that end by themselves a moment later (a zygote after its host) are waited for, with a bound;
 what is left then is ended, so that one leak does not poison the tests after it, and named.
 """
 
