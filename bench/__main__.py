@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-
 from typing import TYPE_CHECKING
 
 from . import command_line, crowd, history, spawning, stopping, swerex, throughput
@@ -27,9 +26,8 @@ PARTS: dict[str, Callable[[], list[Line]]] = {
 
 def main() -> None:
     chosen = sys.argv[1:] or [*PARTS, "swerex"]
-    print(
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; ratios hold, milliseconds are this machine's"
-    )
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    print(f"{machine}; ratios hold, milliseconds are this machine's")
     lines = [line for name in chosen if name in PARTS for line in PARTS[name]()]
     if "swerex" in chosen:
         swerex.measure(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".cache"))

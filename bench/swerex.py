@@ -16,10 +16,14 @@ async def main():
     r = LocalRuntime()
     times = {"execute": [], "session": []}
     for _ in range(30):
-        t = time.perf_counter(); await r.execute(Command(command=["/bin/true"])); times["execute"].append((time.perf_counter() - t) * 1000)
+        t = time.perf_counter()
+        await r.execute(Command(command=["/bin/true"]))
+        times["execute"].append((time.perf_counter() - t) * 1000)
     await r.create_session(CreateBashSessionRequest())
     for _ in range(10):
-        t = time.perf_counter(); await r.run_in_session(BashAction(command="true")); times["session"].append((time.perf_counter() - t) * 1000)
+        t = time.perf_counter()
+        await r.run_in_session(BashAction(command="true"))
+        times["session"].append((time.perf_counter() - t) * 1000)
     await r.close()
     print(json.dumps(times))
 asyncio.run(main())
