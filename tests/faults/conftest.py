@@ -79,7 +79,12 @@ class Gate:
             self._welcome(connection)
 
     def _welcome(self, connection: socket.socket) -> None:
-        role, point, pid = connection.makefile().readline().split()
+        with connection.makefile() as lines:
+            words = lines.readline().split()
+        if not words:  # killed between its connecting and its speaking
+            connection.close()
+            return
+        role, point, pid = words
         self.pids[role] = int(pid)
         held = Held(role, int(pid), connection)
         if point == self._point:
