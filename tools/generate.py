@@ -74,10 +74,13 @@ def states() -> str:
 
 
 def requirements() -> tuple[str, list[str]]:
-    """Return the table of requirements, and those that need a test and have none."""
+    """Return the table of requirements, and those that need a test and have none; a mark that names none is an error."""
     with open(os.path.join(ROOT, "tests", "requirements.toml"), "rb") as file:
         listed = tomllib.load(file)
     shown = _marked_tests()
+    if unknown := shown.keys() - {name for rows in listed["area"].values() for name in rows}:
+        message = f"tests name requirements that tests/requirements.toml does not list: {', '.join(sorted(unknown))}"
+        raise SystemExit(message)
     missing: list[str] = []
     parts = [f"# Requirements, and what shows them\n\n{NOTE}\n"]
     for area, rows in listed["area"].items():

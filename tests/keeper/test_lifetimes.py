@@ -97,7 +97,7 @@ def test_closing_the_runtime_touches_nothing_while_the_process_lives(home: str, 
     assert stopped.status is Status.CANCELLED
 
 
-@pytest.mark.requirement("I2-fault-points")
+@pytest.mark.requirement("I2-faults")
 @pytest.mark.parametrize("lifetime", ["host", "detached"])
 def test_a_keeper_runs_on_without_its_zygote_and_says_that_nobody_stands_behind_it(
     lifetime: str, home: str, script: Callable[..., Script]
@@ -115,7 +115,7 @@ def test_a_keeper_runs_on_without_its_zygote_and_says_that_nobody_stands_behind_
     assert (stopped.status, stopped.tree.proved) == (Status.CANCELLED, True)
 
 
-@pytest.mark.requirement("I2-fault-points")
+@pytest.mark.requirement("I2-faults")
 @pytest.mark.parametrize("lifetime", ["host", "detached"])
 @pytest.mark.parametrize("text", ["sleep 60", "trap '' TERM HUP; setsid sleep 60 & (sleep 60 &); sleep 60; sleep 60"])
 def test_the_tree_of_a_killed_keeper_is_ended_by_the_zygote_which_writes_the_ending(
@@ -130,7 +130,7 @@ def test_the_tree_of_a_killed_keeper_is_ended_by_the_zygote_which_writes_the_end
     assert record.tree.proved
 
 
-@pytest.mark.requirement("I2-fault-points")
+@pytest.mark.requirement("I2-faults")
 def test_the_commands_of_other_keepers_are_not_touched_when_one_is_killed(host: SyncProctor, marker: Marker) -> None:
     others = [host.start("setsid sleep 60 & (sleep 60 &); sleep 60; true") for _ in range(3)]
     victim = host.start("setsid sleep 60 & (sleep 60 &); sleep 60; true")
@@ -150,7 +150,7 @@ def test_the_commands_of_other_keepers_are_not_touched_when_one_is_killed(host: 
     assert marker.commands() == []
 
 
-@pytest.mark.requirement("I2-fault-points")
+@pytest.mark.requirement("I2-faults")
 @pytest.mark.parametrize("lifetime", ["host", "detached"])
 def test_without_keeper_and_zygote_the_next_host_tells_what_is_left_and_ends_what_was_bound(
     lifetime: str, home: str, script: Callable[..., Script], marker: Marker
