@@ -89,6 +89,21 @@ def test_all_names_what_is_there(package: str) -> None:
     for name in module.__all__:
         assert getattr(module, name) is not None
     assert len(set(module.__all__)) == len(module.__all__)
+    imported = _imported_by(SOURCE.joinpath(*package.split(".")[1:], "__init__.py"))
+    assert imported - {"annotations", "sys"} <= set(module.__all__)
+
+
+def _imported_by(init: Path) -> set[str]:
+    """Return the names that a package takes from its modules or gives away."""
+    imports = [node for node in ast.parse(init.read_text()).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return {name.asname or name.name for node in imports for name in node.names}
+
+
+@pytest.mark.requirement("I2-layout")
+def test_what_a_platform_is_called_is_asked_in_one_way() -> None:
+    """Other ways than ``sys.platform`` would hide a platform switch."""
+    spellings = re.compile(r"\bos\.name\b|platform\.(system|machine|uname)\(|from sys import .*platform")
+    assert [path for path in FILES if spellings.search(path.read_text())] == []
 
 
 def _errors() -> Iterator[type[errors.ProctorError]]:
@@ -125,9 +140,23 @@ def test_nothing_module_level_changes() -> None:
                 targets = [node.target]
             else:
                 continue
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            assert not _is_made_to_be_filled(node.value), f"{path}: {names}"
             if isinstance(node.value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)):
-                names = [target.id for target in targets if isinstance(target, ast.Name)]
                 assert all(name.isupper() or name == "__all__" for name in names), f"{path}: {names}"
+
+
+def _is_made_to_be_filled(value: ast.expr | None) -> bool:
+    """Tell whether a value is an empty table, which is of use only to somebody who fills it later."""
+    if isinstance(value, ast.Call):
+        maker = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        return maker in {"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "OrderedDict"}
+    return (isinstance(value, (ast.List, ast.Set)) and not value.elts) or (isinstance(value, ast.Dict) and not value.keys)
+
+
+@pytest.mark.requirement("I2-layout")
+def test_no_function_rebinds_a_name_of_its_module() -> None:
+    assert [path for path in FILES if any(isinstance(node, ast.Global) for node in ast.walk(ast.parse(path.read_text())))] == []
 
 
 @pytest.mark.requirement("I2-start-up")
@@ -135,6 +164,8 @@ def test_nothing_module_level_changes() -> None:
     ("module", "unwanted"),
     [
         ("proctor", {"typing", "dataclasses", "json", "enum", "re"}),
+        ("proctor.__main__", {"typing", "dataclasses", "json", "enum", "re", "argparse", "proctor.cli", "proctor.errors"}),
+        ("proctor.keeper", {"asyncio", "sqlite3", "subprocess", "logging", "inspect", "dataclasses", "chardet", "rich"}),
         ("proctor.keeper.zygote", {"asyncio", "sqlite3", "subprocess", "logging", "inspect", "dataclasses", "chardet", "rich"}),
         ("proctor.cli.run", {"asyncio", "subprocess", "logging", "inspect", "dataclasses", "chardet", "rich", "tempfile", "shutil"}),
     ],
