@@ -154,7 +154,7 @@ def test_a_detached_command_whose_host_is_killed_during_its_start_runs_on_and_ca
     stage.await_command()
     with proctor.open_sync(home=stage.home) as host:
         (record,) = host.unfinished()
-        assert record.status is Status.RUNNING
+        assert record.status in {Status.CREATED, Status.RUNNING}  # its keeper may be about to write that it runs
         stopped = host.stop(record.id)
     assert stopped is not None
     assert (stopped.status, stopped.ended_by) == (Status.CANCELLED, EndedBy.STOP)
