@@ -58,7 +58,7 @@ def least_of(name: str, percent: int) -> int:
 @pytest.fixture
 def tree(open_folder: Path) -> str:
     """Give the trees' program where every user may read it."""
-    return shutil.copy(Path(__file__).with_name("trees.py"), open_folder)
+    return str(shutil.copy(Path(__file__).with_name("trees.py"), open_folder))
 
 
 def stop_as_this_user(script: Callable[..., Script], tree: str, name: str, percent: int, rounds: int) -> None:

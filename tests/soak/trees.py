@@ -12,6 +12,10 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LIFE_S = 120.0  # whatever goes wrong, nothing of a tree is older than this
 GENERATIONS = 20_000
@@ -139,7 +143,7 @@ def threads(size: int) -> None:
     started.wait()
 
 
-SIZES = {breeder: 1500, crowd: 1000, chain: 150, threads: 400}
+SIZES: dict[Callable[[int], None], int] = {breeder: 1500, crowd: 1000, chain: 150, threads: 400}
 KINDS = (daemon, session, stopped, group, hopper, breeder, crowd, chain, threads)
 
 
@@ -154,7 +158,8 @@ def everything(size: int) -> None:
 
 def main(name: str, percent: int) -> None:
     """Grow the tree at this share of its full size."""
-    kind = {each.__name__: each for each in (*KINDS, orphans, everything)}[name]
+    kinds: dict[str, Callable[[int], None]] = {each.__name__: each for each in (*KINDS, orphans, everything)}
+    kind = kinds[name]
     kind(percent if kind is everything else SIZES.get(kind, 0) * percent // 100)
     up()
     if kind is not orphans:
