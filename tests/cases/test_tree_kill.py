@@ -157,7 +157,7 @@ def test_a_host_killed_right_after_the_spawn_leaves_nothing(round_number: int, s
 
 @pytest.mark.requirement("O-TK-06")
 def test_detached_work_is_exempt_and_says_so_in_its_record(host: SyncProctor, script: Callable[..., Script], marker: Marker) -> None:
-    running = script('p = proctor.open_sync(home=home); print(p.start("sleep 43251", lifetime="detached").id); sys.stdin.read()')
+    running = script('p = proctor.open_sync(home=home); print(p.start(["sleep", "43251"], lifetime="detached").id); sys.stdin.read()')
     name = running.line()
     running.kill()
     record = host.show(name)

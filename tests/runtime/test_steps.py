@@ -112,14 +112,71 @@ def test_a_cancellation_goes_on_once_the_work_is_clean_however_often_it_comes(ti
 
 
 @pytest.mark.requirement("I2-cancel")
-@pytest.mark.parametrize("times", [1, 3])
-def test_an_interruption_goes_on_once_the_work_is_clean_however_often_it_comes(times: int, pipe: tuple[int, int]) -> None:
+def test_an_interruption_while_the_work_waits_goes_on_once_the_work_is_clean(pipe: tuple[int, int]) -> None:
     cleaning = Cleaning(pipe[0])
-    for number in range(times):
-        threading.Timer(0.05 * (number + 1), signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         run_blocking(cleaning.work())
     assert cleaning.steps == ["waiting", "given up", "asked", "clean"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Interrupted(Cleaning):
+    """The same, interrupted in the middle of what it does, again and again."""
+
+    def work(self) -> Steps[str]:
+        cleaned = super().work()
+        for wait in cleaned:
+            signal.raise_signal(signal.SIGINT)
+            self.steps.append("busy")  # Python would have raised KeyboardInterrupt before this
+            try:
+                yield wait
+            except Abandoned as given_up:
+                wait = cleaned.throw(given_up)  # noqa: PLW2901 - what the clean-up waits for first
+                signal.raise_signal(signal.SIGINT)
+                self.steps.append("busy")
+                yield wait
+        return "never"
+
+
+@pytest.mark.requirement("I2-cancel")
+def test_interruptions_in_the_middle_of_the_work_are_kept_until_it_waits(pipe: tuple[int, int]) -> None:
+    interrupted = Interrupted(pipe[0])
+    with pytest.raises(KeyboardInterrupt):
+        run_blocking(interrupted.work())
+    assert interrupted.steps == ["waiting", "busy", "given up", "busy", "asked", "busy", "clean"]
+
+
+@pytest.mark.requirement("I2-cancel")
+def test_an_interruption_that_comes_too_late_is_raised_behind_the_work() -> None:
+    done: list[str] = []
+
+    def work() -> Steps[str]:
+        yield Wait(until=0.0)
+        signal.raise_signal(signal.SIGINT)
+        done.append("done")
+        return "result"
+
+    with pytest.raises(KeyboardInterrupt):
+        run_blocking(work())
+    assert done == ["done"]
+
+
+@pytest.mark.requirement("I2-cancel")
+def test_a_program_that_handles_interruptions_itself_is_left_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+
+    def work() -> Steps[str]:
+        yield Wait(until=0.0)
+        signal.raise_signal(signal.SIGINT)
+        return "result"
+
+    try:
+        assert run_blocking(work()) == "result"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
 
 
 @pytest.mark.requirement("I2-cancel")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..data import Data
+from .interruption import Interruptions
 
 if TYPE_CHECKING:
     import asyncio
@@ -43,6 +45,11 @@ Steps = Generator[Wait, None, T]
 
 def run_blocking(steps: Steps[T]) -> T:
     """Drive the work in this thread; a KeyboardInterrupt abandons it and is raised once the work has cleaned up."""
+    with Interruptions() as interruptions:
+        return _drive(steps, interruptions)
+
+
+def _drive(steps: Steps[T], interruptions: Interruptions) -> T:
     interruption: KeyboardInterrupt | None = None
     throw: BaseException | None = None
     while True:
@@ -56,7 +63,7 @@ def run_blocking(steps: Steps[T]) -> T:
             raise interruption or KeyboardInterrupt from None
         throw = None
         try:
-            _poll(wait)
+            interruptions.during(partial(_poll, wait))
         except KeyboardInterrupt as error:
             # The first one is thrown into the work; its clean-up is bounded and is not interrupted by a second one.
             if interruption is None:
