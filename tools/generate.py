@@ -1,6 +1,6 @@
 """Write the generated parts of docs/, or with ``--check`` fail when they are not what they would be now.
 
-docs/cli.md from the argument parser, docs/environment.md from the registry of variables, docs/errors.md from the error codes, the table of
+docs/cli.md from the argument parser, docs/configuration.md from the table of keys, docs/environment.md from the registry of variables, docs/errors.md from the error codes, the table of
 states in docs/architecture.md from the transition table, docs/requirements.md from tests/requirements.toml and the marks of the tests.
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from proctor import env
 from proctor.cli import build_parser
+from proctor.config import KEYS, Settings
 from proctor.errors import ErrorCode
 from proctor.execution import CAUSES, ENDINGS, TRANSITIONS, Status
 from tools.meanings import ERROR_MEANINGS
@@ -53,7 +54,9 @@ def environment() -> str:
         f"# Environment variables\n\n{NOTE}\n\n## Read by proctor\n\n| name | meaning |\n|---|---|\n{read}"
         f"\n## Set in every command\n\n| name | meaning |\n|---|---|\n{put}"
         f"\n## Set so that programs do not wait for a person\n\n| name | value |\n|---|---|\n{quiet}"
-        "\nVariables whose names look like secrets are withheld and listed in `env_withheld`; `--env NAME` passes one on.\n"
+        f"\nVariables whose names look like secrets are withheld and listed in `env_withheld`; `--env NAME` passes one on. A name does when "
+        f"a word of it (between underscores) is one of {', '.join(sorted(env.SECRET_WORDS))}, or when it ends in one of "
+        f"{', '.join(env.SECRET_TAILS)}.\n"
     )
 
 
@@ -61,6 +64,24 @@ def errors() -> str:
     """Return the table of error codes; each code has a meaning, or this fails."""
     rows = "".join(f"| `{code.value}` | {ERROR_MEANINGS[code]} |\n" for code in ErrorCode)
     return f"# Error codes\n\n{NOTE}\n\nStable: they are only ever added to.\n\n| code | meaning |\n|---|---|\n{rows}"
+
+
+def configuration() -> str:
+    """Return the table of settings."""
+    built_in = Settings()
+    rows = []
+    for name, key in KEYS.items():
+        value = getattr(built_in, name)
+        shown = "none" if value in (None, ()) else getattr(value, "value", value)
+        variable = f"`PROCTOR_{name.upper()}`" if key.parse is not None else "-"
+        rows.append(f"| `{name}` | {key.takes} | {shown} | {variable} | {'yes' if key.tighten is not None else 'no'} |\n")
+    return (
+        f"# Configuration\n\n{NOTE}\n\nTOML, one `key = value` a line, in `~/.config/proctor/config.toml` (the user's) and "
+        "`<workspace>/.proctor/config.toml`. An argument wins over the environment, that over the workspace's file, that over the user's, that "
+        "over the built-in value. A workspace can only tighten; what it may not set, or would loosen, is ignored with a notice. "
+        "`proctor doctor` shows each value in force and where it comes from.\n\n"
+        "| key | takes | built-in | variable | workspace may tighten |\n|---|---|---|---|---|\n" + "".join(rows)
+    )
 
 
 def states() -> str:
@@ -138,6 +159,7 @@ def outputs() -> tuple[dict[str, str], list[str]]:
     table, missing = requirements()
     return {
         "docs/cli.md": cli(),
+        "docs/configuration.md": configuration(),
         "docs/environment.md": environment(),
         "docs/errors.md": errors(),
         "docs/requirements.md": table,

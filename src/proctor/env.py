@@ -9,7 +9,7 @@ from functools import cache
 
 from .data import Data
 
-__all__ = ["EXECUTION_ID", "HOME", "QUIET", "READ", "SET", "Variable", "is_secret_name"]
+__all__ = ["EXECUTION_ID", "HOME", "QUIET", "READ", "SECRET_TAILS", "SECRET_WORDS", "SET", "Variable", "is_secret_name"]
 
 
 class Variable(Data, kw_only=False):
@@ -67,14 +67,14 @@ QUIET: dict[str, str] = {
     "NO_COLOR": "1",
 }
 
-_SECRET_WORDS = frozenset(
+SECRET_WORDS = frozenset(
     {"SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 )
-_SECRET_TAILS = ("_KEY", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_AUTH", "_PAT", "_DSN", "_CONNECTION_STRING", "_DATABASE_URL")
+SECRET_TAILS = ("_KEY", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_AUTH", "_PAT", "_DSN", "_CONNECTION_STRING", "_DATABASE_URL")
 
 
 @cache
 def is_secret_name(name: str) -> bool:
     """Tell whether a variable of this name is withheld from commands unless it was asked for by name."""
     upper = name.upper()
-    return not _SECRET_WORDS.isdisjoint(upper.split("_")) or upper.endswith(_SECRET_TAILS) or upper == "DATABASE_URL"
+    return not SECRET_WORDS.isdisjoint(upper.split("_")) or upper.endswith(SECRET_TAILS) or upper == "DATABASE_URL"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lines_after", "survivor_line"]
 
+_NOT_FOUND = 127  # what a shell answers when it finds no such command
 _TIMEOUTS = frozenset({EndedBy.TIMEOUT, EndedBy.IDLE_TIMEOUT})
 
 
@@ -26,6 +27,9 @@ def lines_after(record: Record, *, gap_bytes: int = 0) -> list[str]:
         lines.append(
             f"proctor: the output could not all be kept ({record.output.incomplete}): {record.output.dropped_bytes} bytes are gone."
         )
+    lines.extend(f"proctor: above the maximum, so it was lowered: {note}." for note in record.limits.clamped)
+    if record.exit_code == _NOT_FOUND and record.login:
+        lines.append("proctor: a login shell reads your profile, which may have changed PATH; --no-login keeps the PATH you have here.")
     plain = record.status is Status.EXITED and record.exit_code == 0 and not lines
     lines.extend(notice for notice in record.notices if notice.startswith("[") or not plain)
     return lines

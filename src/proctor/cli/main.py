@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ProctorError
 from .exits import BROKEN_PIPE, code_of_error
-from .parser import COMMANDS, build_parser
+from .parser import COMMANDS, build_parser, command_parser_of
 from .printing import error_object, fault, object_out
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ def _parsed(words: list[str]) -> Namespace:
     if first == "run" and "--" in words:  # what is behind it is the user's, byte for byte, whatever argparse makes of a second one
         border = words.index("--")
         words, command = words[:border], words[border + 1 :]
-    arguments = build_parser(first).parse_args(words)
+    parser = build_parser(first)
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        hint = " A command is written behind --: proctor run [FLAGS] -- COMMAND." if first == "run" and not command else ""
+        command_parser_of(parser, first).error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
     if command:
         arguments.command = [*arguments.command, *command]
     return arguments

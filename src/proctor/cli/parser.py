@@ -13,7 +13,7 @@ from .. import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COMMANDS", "build_parser"]
+__all__ = ["COMMANDS", "build_parser", "command_parser_of"]
 
 _ID = "an execution: its id, a unique beginning of it, or - for the last one"
 _EPILOG = "Exit codes everywhere: 2 usage, 4 unknown id, 125 proctor failed. `proctor COMMAND --help` tells more."
@@ -28,6 +28,15 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         if only is None or only == name:
             one = commands.add_parser(name, help=summary, description=_sentence(summary), allow_abbrev=False)
             fill(one)
+    return parser
+
+
+def command_parser_of(parser: argparse.ArgumentParser, name: str | None) -> argparse.ArgumentParser:
+    """Return the parser of one command, for usage errors that are about it; the whole parser for a name that is none."""
+    for action in parser._actions:  # argparse has no public way to a subparser
+        if isinstance(action.choices, dict) and name in action.choices:
+            found: argparse.ArgumentParser = action.choices[name]
+            return found
     return parser
 
 

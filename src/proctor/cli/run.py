@@ -79,7 +79,7 @@ def _announce(live: Live, *, as_json: bool) -> int:
         object_out(record_to_json(record))
     else:
         out(record.id)
-    return 0 if not record.ended else code_of_record(record)
+    return code_of_record(record) if record.ended and record.started_at is None else 0  # how a started one ends is `proctor wait`'s to tell
 
 
 def _failed(record: Record) -> int:

@@ -85,7 +85,9 @@ class Requests:
         feed = self._keeper.feed
         if feed is None:
             raise ExecutionError(
-                ErrorCode.STDIN_CLOSED, "The command's standard input is not a pipe of proctor's.", "Start it with stdin='pipe'."
+                ErrorCode.STDIN_CLOSED,
+                "The command's standard input is not a pipe of proctor's.",
+                "Start it with stdin='pipe' (--stdin-open).",
             )
         taken = feed.accept(data, eof=bool(request.get("eof")))
         self._keeper.watch_feed()

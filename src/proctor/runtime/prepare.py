@@ -153,7 +153,7 @@ def _call(request: Request, world: World, built: Built) -> tuple[str, bool, tupl
         return "none", False, (text,), None
     program = dialects.find(dialect, built.values, world.platform, world.exists)
     # A profile would put the system's tools before the ones that the caller chose by PATH or by a virtual environment.
-    chosen = "VIRTUAL_ENV" in built.values or "PATH" in request.env
+    chosen = "VIRTUAL_ENV" in built.values or "PATH" in request.env or "PATH" in request.env_pass
     login = (world.login and not chosen) if request.login is None else request.login
     call = dialects.shell_call(program, text, login=login)
     return dialect, login, call.argv, call.script
