@@ -1,7 +1,8 @@
 """Write the generated parts of docs/, or with ``--check`` fail when they are not what they would be now.
 
-docs/cli.md from the argument parser, docs/configuration.md from the table of keys, docs/environment.md from the registry of variables, docs/errors.md from the error codes, the table of
-states in docs/architecture.md from the transition table, docs/requirements.md from tests/requirements.toml and the marks of the tests.
+docs/cli.md comes from the argument parser, docs/configuration.md from the table of keys, docs/environment.md from the registry of variables,
+docs/errors.md from the error codes, the table of states in docs/architecture.md from the transition table, docs/requirements.md from
+tests/requirements.toml and the marks of the tests.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def environment() -> str:
         f"# Environment variables\n\n{NOTE}\n\n## Read by proctor\n\n| name | meaning |\n|---|---|\n{read}"
         f"\n## Set in every command\n\n| name | meaning |\n|---|---|\n{put}"
         f"\n## Set so that programs do not wait for a person\n\n| name | value |\n|---|---|\n{quiet}"
-        f"\nVariables whose names look like secrets are withheld and listed in `env_withheld`; `--env NAME` passes one on. A name does when "
-        f"a word of it (between underscores) is one of {', '.join(sorted(env.SECRET_WORDS))}, or when it ends in one of "
+        "\nVariables whose names look like secrets are withheld and listed in `env_withheld`; `--env NAME` passes one on. A name does "
+        f"when a word of it (between underscores) is one of {', '.join(sorted(env.SECRET_WORDS))}, or when it ends in one of "
         f"{', '.join(env.SECRET_TAILS)}.\n"
     )
 
@@ -77,8 +78,8 @@ def configuration() -> str:
         rows.append(f"| `{name}` | {key.takes} | {shown} | {variable} | {'yes' if key.tighten is not None else 'no'} |\n")
     return (
         f"# Configuration\n\n{NOTE}\n\nTOML, one `key = value` a line, in `~/.config/proctor/config.toml` (the user's) and "
-        "`<workspace>/.proctor/config.toml`. An argument wins over the environment, that over the workspace's file, that over the user's, that "
-        "over the built-in value. A workspace can only tighten; what it may not set, or would loosen, is ignored with a notice. "
+        "`<workspace>/.proctor/config.toml`. An argument wins over the environment, that over the workspace's file, that over the user's, "
+        "that over the built-in value. A workspace can only tighten; what it may not set, or would loosen, is ignored with a notice. "
         "`proctor doctor` shows each value in force and where it comes from.\n\n"
         "| key | takes | built-in | variable | workspace may tighten |\n|---|---|---|---|---|\n" + "".join(rows)
     )
