@@ -1,8 +1,8 @@
 """Write the generated parts of docs/, or with ``--check`` fail when they are not what they would be now.
 
-docs/cli.md comes from the argument parser, docs/configuration.md from the table of keys, docs/environment.md from the registry of variables,
-docs/errors.md from the error codes, the table of states in docs/architecture.md from the transition table, docs/requirements.md from
-tests/requirements.toml and the marks of the tests.
+docs/cli.md comes from the argument parser, docs/configuration.md from the table of keys, docs/environment.md from the registry of
+variables, docs/errors.md from the error codes, the table of states in docs/architecture.md from the transition table, docs/requirements.md
+from tests/requirements.toml and the marks of the tests.
 """
 
 from __future__ import annotations
