@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proctor.execution import Event, Forced, StopAsked, journal_body, journal_line, read_journal, sealed_line
+from proctor.execution import EndedBy, Event, Forced, StopAsked, journal_body, journal_line, read_journal, sealed_line
 
 from .strategies import START, events
 
@@ -41,6 +41,23 @@ def test_a_journal_cut_at_any_byte_keeps_exactly_its_whole_lines(happened: list[
     assert journal.events == tuple(happened[:whole])
     assert journal.good_bytes == sum(map(len, lines[:whole]))
     assert journal.damaged == (journal.good_bytes != at)
+
+
+@pytest.mark.requirement("I2-journal", "O-DU-03")
+def test_a_line_counts_with_its_newline_and_not_a_byte_sooner() -> None:
+    lines = lines_of([StopAsked(at=START, ended_by=EndedBy.STOP, by="person"), Forced(at=START)])
+    content = b"".join(lines)
+    for at in range(len(content) + 1):
+        whole = content[:at].count(b"\n")
+        assert read_journal(content[:at]).good_bytes == sum(map(len, lines[:whole]))
+
+
+@pytest.mark.requirement("I2-journal", "O-DU-03")
+def test_a_line_is_believed_with_its_newline_and_not_a_byte_sooner() -> None:
+    lines = lines_of([Forced(at=START), StopAsked(at=START, ended_by=EndedBy.STOP, by="person"), Forced(at=START)])
+    content = b"".join(lines)
+    for at in range(len(content) + 1):
+        assert read_journal(content[:at]).next_number == content[:at].count(b"\n")
 
 
 @pytest.mark.requirement("I2-journal", "O-DU-03")
@@ -111,7 +128,7 @@ def test_a_sealed_line_that_is_not_understood_ends_what_is_believed(body: bytes)
 
 
 def test_a_line_is_its_checksum_and_its_body() -> None:
-    event = StopAsked(at=START, ended_by="stop", by="person", reason="a\nb\u2028c")  # type: ignore[arg-type]
+    event = StopAsked(at=START, ended_by=EndedBy.STOP, by="person", reason="a\nb\u2028c")
     line = journal_line(7, event)
     assert line == sealed_line(journal_body(7, event))
     assert line.count(b"\n") == 1
