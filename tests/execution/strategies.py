@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from proctor.execution import (
-    CAUSES,
     Drained,
     Ended,
     EndedBy,
@@ -28,7 +27,6 @@ from proctor.execution import (
     RootEnded,
     Spec,
     Started,
-    Status,
     StopAsked,
     Streams,
     Tree,
@@ -68,13 +66,12 @@ trees = st.builds(
 )
 faults = st.builds(Fault, code=texts, message=texts, hint=texts)
 causes = st.sampled_from(EndedBy)
-causes_of_stops = st.sampled_from(sorted(CAUSES[Status.CANCELLED] | CAUSES[Status.TIMED_OUT]))
 
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(KeeperStarted, at=times, pid=pids, start_ticks=ticks, zygote_pid=st.none() | pids, zygote_start_ticks=st.none() | ticks),
     st.builds(Started, at=times, pid=pids, start_ticks=ticks, process_started_at=times),
     st.builds(NotStarted, at=times, ended_by=causes, error=st.none() | faults),
-    st.builds(StopAsked, at=times, ended_by=causes_of_stops, by=texts, reason=texts),
+    st.builds(StopAsked, at=times, ended_by=causes, by=texts, reason=texts),
     st.builds(RootEnded, at=times, exit_code=st.none() | st.integers(0, 255), signal=st.none() | texts),
     st.builds(Drained, at=times, left=several_members, stopping=st.booleans(), output=counts),
     st.builds(Forced, at=times),

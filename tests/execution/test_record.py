@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -115,6 +116,37 @@ def test_the_table_is_closed_and_every_state_in_it_can_be_reached() -> None:
     assert set().union(*TRANSITIONS.values()) == set(Status) - {Status.CREATED}
 
 
+@pytest.mark.requirement("I2-transitions")
+def test_the_table_allows_exactly_what_can_happen() -> None:
+    tree_alive = Tree(proved=False, method=ProofMethod.NONE, survivors=LEFT)
+    happening: list[Event] = [
+        KEEPER,
+        STARTED,
+        *(NotStarted(at=START, ended_by=cause) for cause in (EndedBy.START_ERROR, EndedBy.POLICY, EndedBy.STOP)),
+        *(asked(cause) for cause in (EndedBy.STOP, EndedBy.TIMEOUT)),
+        EXITED,
+        drained(stopping=False),
+        Unresolved(at=START, tree=tree_alive),
+        ENDED,
+        Lost(at=START, ended_by=EndedBy.KEEPER_LOST, tree=GONE),
+    ]
+    happened: set[tuple[Status, Status]] = set()
+    seen: dict[str, Record] = {}
+    waiting = [record_of(spec_of())]
+    while waiting:
+        record = waiting.pop()
+        for event in happening:
+            with suppress(TransitionError):
+                following = advance(record, event)
+                happened.add((record.status, following.status))
+                if repr(following) not in seen:
+                    seen[repr(following)] = following
+                    waiting.append(following)
+    assert {(before, after) for before, after in happened if before is not after} == {
+        (before, after) for before, following in TRANSITIONS.items() for after in following
+    }
+
+
 def test_every_cause_belongs_to_exactly_one_ending() -> None:
     assert sorted(cause for causes in CAUSES.values() for cause in causes) == sorted(EndedBy)
 
@@ -162,6 +194,8 @@ def test_a_life_leads_where_the_table_says(happened: tuple[Event, ...], status: 
         (NotStarted(at=START, ended_by=EndedBy.TIMEOUT),),
         (STARTED, EXITED, ENDED, asked()),
         (STARTED, Lost(at=START, ended_by=EndedBy.EXIT, tree=GONE)),
+        (STARTED, asked(EndedBy.EXIT)),
+        (STARTED, asked(EndedBy.KEEPER_LOST)),
     ],
     ids=repr,
 )

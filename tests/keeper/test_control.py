@@ -116,6 +116,17 @@ def test_a_guest_that_talks_nonsense_is_shown_out_and_others_are_served(nonsense
 
 
 @pytest.mark.requirement("I2-control")
+@pytest.mark.parametrize("cause", ["exit", "keeper_lost", "policy", "boredom", None])
+def test_nobody_can_have_a_stop_told_as_something_else(cause: str | None, guest: Callable[[], Guest]) -> None:
+    answer = guest().ask("stop", ended_by=cause)
+    assert answer is not None
+    assert answer["error"]["code"] == "invalid_request"
+    told = guest().ask("status")
+    assert told is not None
+    assert told["ok"]["record"]["status"] == "running"
+
+
+@pytest.mark.requirement("I2-control")
 def test_a_line_may_come_in_pieces_and_several_at_once(guest: Callable[[], Guest]) -> None:
     one = guest()
     line = line_of({"n": 7, "op": "status", "token": one.token})

@@ -28,7 +28,7 @@ from .plan import FORCE_LIMIT_S, StopPlan, StopStep, next_step
 from .reconcile import Facts, Verdict, judge
 from .record import Output, Record, Stop, advance, record_from_json, record_of, record_to_json, replay
 from .spec import SCHEMA, Launch, LifetimePair, Machine, Spec
-from .states import CAUSES, ENDINGS, TRANSITIONS, UNFINISHED, EndedBy, Lifetime, OnLinger, ProofMethod, Status, Streams
+from .states import CAUSES, ENDINGS, STOP_CAUSES, TRANSITIONS, UNFINISHED, EndedBy, Lifetime, OnLinger, ProofMethod, Status, Streams
 from .tree import Member, Tree
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "ID_LENGTH",
     "MAXIMUM_TIMEOUT_S",
     "SCHEMA",
+    "STOP_CAUSES",
     "TRANSITIONS",
     "UNFINISHED",
     "Drained",

@@ -27,7 +27,7 @@ from .events import (
 )
 from .limits import Limits
 from .spec import SCHEMA, LifetimePair, Machine, Spec
-from .states import CAUSES, ENDINGS, TRANSITIONS, EndedBy, Lifetime, OnLinger, Status, Streams
+from .states import CAUSES, ENDINGS, STOP_CAUSES, TRANSITIONS, EndedBy, Lifetime, OnLinger, Status, Streams
 from .tree import Member, Tree
 
 if TYPE_CHECKING:
@@ -236,6 +236,8 @@ def _not_started(record: Record, event: NotStarted) -> Record:
 
 
 def _stop_asked(record: Record, event: StopAsked) -> Record:
+    if event.ended_by not in STOP_CAUSES:
+        raise _refuse(record, event)
     if record.stop is not None:
         return record  # a second stop joins the first
     status = record.status if record.status in {Status.CREATED, Status.UNRESOLVED} else Status.STOPPING

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["CAUSES", "ENDINGS", "TRANSITIONS", "UNFINISHED", "EndedBy", "Lifetime", "OnLinger", "ProofMethod", "Status", "Streams"]
+__all__ = [
+    "CAUSES",
+    "ENDINGS",
+    "STOP_CAUSES",
+    "TRANSITIONS",
+    "UNFINISHED",
+    "EndedBy",
+    "Lifetime",
+    "OnLinger",
+    "ProofMethod",
+    "Status",
+    "Streams",
+]
 
 
 class Status(StrEnum):
@@ -101,6 +113,9 @@ CAUSES: dict[Status, frozenset[EndedBy]] = {
     Status.LOST: frozenset({EndedBy.KEEPER_LOST, EndedBy.HOST_REBOOTED}),
 }
 
+# Why a stop may be asked for; such an execution never counts as exited, whatever its root answers.
+STOP_CAUSES: frozenset[EndedBy] = CAUSES[Status.TIMED_OUT] | CAUSES[Status.CANCELLED]
+
 ENDINGS: frozenset[Status] = frozenset(CAUSES)
 UNFINISHED: frozenset[Status] = frozenset(Status) - ENDINGS
 
@@ -110,7 +125,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.CREATED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED, Status.DENIED, Status.LOST, Status.UNRESOLVED}),
     Status.RUNNING: frozenset({Status.LINGERING, Status.STOPPING, Status.UNRESOLVED, Status.EXITED, Status.LOST}),
     Status.LINGERING: frozenset({Status.STOPPING, Status.UNRESOLVED, Status.EXITED, Status.LOST}),
-    Status.STOPPING: frozenset({Status.UNRESOLVED, Status.EXITED, Status.TIMED_OUT, Status.CANCELLED, Status.LOST}),
+    Status.STOPPING: frozenset({Status.UNRESOLVED, Status.TIMED_OUT, Status.CANCELLED, Status.LOST}),
     Status.UNRESOLVED: frozenset({Status.EXITED, Status.TIMED_OUT, Status.CANCELLED, Status.LOST}),
     **{ending: frozenset() for ending in CAUSES},
 }

@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ErrorCode, ExecutionError, RequestError
-from ..execution import EndedBy, encode, record_to_json
+from ..execution import STOP_CAUSES, EndedBy, encode, record_to_json
 
 if TYPE_CHECKING:
     from .control import Peer
@@ -62,8 +62,13 @@ class Requests:
 
     def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
         grace_s = request.get("grace_s")
+        ended_by = EndedBy(request.get("ended_by", EndedBy.STOP.value))
+        if ended_by not in STOP_CAUSES:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"Nobody can ask for {ended_by.value!r}.", f"One of {', '.join(sorted(STOP_CAUSES))}."
+            )
         self._keeper.stop(
-            EndedBy(request.get("ended_by", EndedBy.STOP.value)),
+            ended_by,
             by=str(request.get("by", "caller")),
             reason=str(request.get("reason", "")),
             grace_s=None if grace_s is None else float(grace_s),
