@@ -1,6 +1,6 @@
 # What each target does is one line below; everything runs from .venv, which `make setup` makes.
-# Until every requirement has its test this is 1; then a requirement without a test fails `make check`.
-export REQUIREMENTS_ALLOW_MISSING ?= 1
+# A requirement without a test fails `make check`; 1 lets it pass while a new part is being begun.
+export REQUIREMENTS_ALLOW_MISSING ?= 0
 
 PYTHON ?=
 WORKERS ?= 2
