@@ -20,7 +20,7 @@ LIST = "import os; print(sorted({int(n) for n in os.listdir('/proc/self/fd')} - 
 )
 def test_a_command_has_the_descriptors_0_to_2_and_no_other(options: dict[str, Any], host: SyncProctor) -> None:
     for command in (["python3", "-c", LIST], f'exec python3 -c "{LIST}"'):
-        record = host.run(command, **options)
+        record = host.run(command, login=False, **options)  # another user's profile is that user's affair
         assert record.output.text == "[0, 1, 2]\n", record
 
 
