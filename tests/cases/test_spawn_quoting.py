@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from proctor import SyncProctor
 
-AT_ONCE_S = 1.0
+AT_ONCE_S = 3.0  # 0.1 s without load
 
 
 def plain(text: str) -> tuple[str, int]:
@@ -63,7 +63,7 @@ def test_the_output_is_what_plain_bash_prints_for_the_same_text(text: str, host:
 
 
 @pytest.mark.requirement("O-SQ-03")
-def test_a_last_command_in_the_background_returns_at_once_with_its_output(host: SyncProctor) -> None:
+def test_a_last_command_in_the_background_does_not_hold_up_the_result_and_its_output_is_there(host: SyncProctor) -> None:
     began = time.monotonic()
     record = host.run("(sleep 0.1; echo c) &")
     assert time.monotonic() - began < AT_ONCE_S

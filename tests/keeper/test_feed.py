@@ -113,6 +113,16 @@ def test_a_slow_reader_gets_everything_while_others_are_served(host: SyncProctor
 
 
 @pytest.mark.requirement("I2-stdin")
+def test_a_write_that_fills_the_bound_exactly_tells_how_much_was_taken(host: SyncProctor) -> None:
+    with host.start(["sleep", "60"], stdin="pipe") as execution:
+        assert execution.write(b"x" * (2 << 20)) == HELD_LIMIT_BYTES + PIPE_BYTES
+        with pytest.raises(ExecutionError) as raised:
+            execution.write(b"x")
+        assert raised.value.code is ErrorCode.STDIN_FULL
+        execution.stop()
+
+
+@pytest.mark.requirement("I2-stdin")
 def test_a_reader_that_catches_up_between_two_writes_does_not_upset_the_keeper(host: SyncProctor, work: Path) -> None:
     """The end of the input is made at the moment when nobody watches the pipe any more; a new connection then takes its number."""
     os.mkfifo(work / "go")

@@ -125,7 +125,12 @@ class Live:
         while True:
             part = data[taken : taken + WRITE_STEP_BYTES]
             last = taken + len(part) == len(data)
-            answer = yield from self._ask("write", data=base64.b64encode(part).decode(), eof=eof and last)
+            try:
+                answer = yield from self._ask("write", data=base64.b64encode(part).decode(), eof=eof and last)
+            except ExecutionError as error:
+                if taken and error.code is ErrorCode.STDIN_FULL:
+                    return taken  # raised, it would hide what was taken before, and the caller would send that again
+                raise
             taken += int(answer["taken"])
             if last or answer["taken"] < len(part):
                 return taken
