@@ -103,7 +103,9 @@ def test_cancelling_many_at_once_leaves_no_zombie_no_descriptor_and_a_loop_that_
     assert marker.gone_within(5) == []
     after = sorted(os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_open(name))
     assert after == before
-    assert _zombies_of(os.getpid()) == []
+    until = time.monotonic() + 2
+    while zombies := _zombies_of(os.getpid()):  # the zygote is waited for by a thread, a moment after its end
+        assert time.monotonic() < until, zombies
 
 
 def _is_open(name: str) -> bool:
