@@ -15,7 +15,7 @@ from proctor.cli import printing
 from proctor.cli.aftermath import lines_after
 from proctor.cli.describing import lifetime_of, status_of
 from proctor.cli.stopping import _told
-from proctor.execution import EndedBy, Lifetime, LifetimePair, Limits, Member, ProofMethod, Status, Tree
+from proctor.execution import EndedBy, Lifetime, LifetimePair, Limits, Member, OnLinger, ProofMethod, Status, Tree
 
 if TYPE_CHECKING:
     import subprocess
@@ -92,3 +92,17 @@ def test_a_person_sees_what_a_long_stop_waits_for(begin: Callable[..., subproces
     os.close(theirs)
     assert b"proctor: stopping" in seen
     assert seen.rpartition(b"(")[2].partition(b")")[2].startswith(b"\r\x1b[K")
+
+
+@pytest.mark.requirement("I2-unkillable")
+def test_a_stop_without_a_proof_is_no_success_and_one_of_something_ended_is(capfd: pytest.CaptureFixture[str]) -> None:
+    lost = record(Status.LOST, ended_by=EndedBy.KEEPER_LOST, tree=Tree(proved=False, method=ProofMethod.NONE))
+    assert (_told(lost, acted=True), _told(lost)) == (3, 0)
+    assert "not proved gone" in capfd.readouterr().out
+
+
+def test_leftovers_that_were_to_be_kept_are_not_said_to_have_been_stopped() -> None:
+    kept = record(Status.EXITED, ended_by=EndedBy.EXIT, exit_code=0, on_linger=OnLinger.KEEP, lingering=(SURVIVOR,))
+    stopped = record(Status.EXITED, ended_by=EndedBy.EXIT, exit_code=0, lingering=(SURVIVOR,))
+    assert lines_after(kept) == []
+    assert "stopped what the command left" in lines_after(stopped)[0]

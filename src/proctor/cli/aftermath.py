@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..execution import EndedBy, Status
+from ..execution import EndedBy, OnLinger, Status
 from ..output import wording
 
 if TYPE_CHECKING:
@@ -62,6 +62,6 @@ def _left(record: Record) -> Iterator[str]:
         for member in members:
             yield wording.left_running(member.pid, member.command)
         yield wording.still_running(record.id)
-    elif record.lingering and record.stop is None:
+    elif record.lingering and record.stop is None and record.on_linger is OnLinger.STOP:
         names = ", ".join(f"{member.pid} {member.command}" for member in record.lingering)
         yield f"proctor: stopped what the command left: {names} (--on-linger keep leaves it running)."

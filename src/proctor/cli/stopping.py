@@ -35,7 +35,7 @@ def execute(arguments: Namespace, runtime: LocalRuntime) -> int:
             fault(outcome.error.code, outcome.error.message, outcome.error.hint)
             code = max(code, code_of_error(outcome.error.code))
         elif outcome.value is not None:
-            code = max(code, _told(outcome.value))
+            code = max(code, _told(outcome.value[0], acted=outcome.value[1]))
     return code
 
 
@@ -52,22 +52,24 @@ def _chosen(arguments: Namespace, runtime: LocalRuntime) -> list[str]:
     return [record.id for record in found if record.elsewhere is None and arguments.session in {None, record.session}]
 
 
-def _stopped(runtime: LocalRuntime, execution_id: str, arguments: Namespace) -> Steps[Record]:
+def _stopped(runtime: LocalRuntime, execution_id: str, arguments: Namespace) -> Steps[tuple[Record, bool]]:
+    """Stop one execution; the flag says whether there was anything to stop."""
     known = yield from runtime.record(execution_id)
     if known.ended:
-        return known
+        return known, False
     live = yield from runtime.attach(execution_id)
     try:
-        return (yield from Following(runtime, live).stop(by="person", reason=arguments.reason, grace_s=arguments.grace))
+        return (yield from Following(runtime, live).stop(by="person", reason=arguments.reason, grace_s=arguments.grace)), True
     finally:
         live.close()
 
 
-def _told(record: Record) -> int:
+def _told(record: Record, *, acted: bool = False) -> int:
     out(f"{record.id} {colour(status_of(record), colour_of(record))}{_proof(record)}")
     for line in survivor_line(record):
         out(f"  {line}")
-    return UNRESOLVED if record.status is Status.UNRESOLVED else SUCCESS
+    unproved = acted and record.tree is not None and not record.tree.proved
+    return UNRESOLVED if unproved or record.status is Status.UNRESOLVED else SUCCESS
 
 
 def _proof(record: Record) -> str:

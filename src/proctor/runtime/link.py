@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ErrorCode, ExecutionError, KeeperError, OutputError, ProctorError, RequestError
 from ..execution.layout import CONTROL
 from ..keeper import LineBuffer, ProtocolError, line_of
-from .steps import Wait
+from .steps import Wait, Waker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,7 @@ class Link:
         self._lines = LineBuffer()
         self._numbers = 0
         self._answers: dict[int, dict[str, Any]] = {}
+        self._wakers: list[Waker] = []
         self.closed = False
 
     def close(self) -> None:
@@ -56,7 +57,12 @@ class Link:
         if self.closed:
             return False
         if not self._receive() and not self.closed:
-            yield Wait(reading=self._connection.fileno(), until=until)
+            waker = Waker()
+            self._wakers.append(waker)
+            try:
+                yield Wait(reading=self._connection.fileno(), until=until, waker=waker)
+            finally:
+                self._wakers.remove(waker)
             if not self.closed:
                 self._receive()
         return not self.closed
@@ -95,6 +101,9 @@ class Link:
         except (OSError, ProtocolError):
             self.close()
             return True
+        for waker in self._wakers:  # what was read here may be what another task waits for
+            if waker.wake is not None:
+                waker.wake()
         if not data:
             self.close()
         for message in messages:

@@ -100,7 +100,7 @@ class Reconciler:
             same_boot=same_boot,
             same_pid_namespace=same_pid_namespace,
             keeper_alive=alive,
-            keeper_seen=any(isinstance(event, KeeperStarted) for event in content.events),
+            keeper_seen=any(isinstance(event, KeeperStarted) for event in content.events) or folder.has_traces_of_a_keeper(),
             members=len(self._members(record.id, content)) if searchable else 0,
             lifetime=record.lifetime.effective,
         )

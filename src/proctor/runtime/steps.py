@@ -6,6 +6,7 @@ yielding its waits, and only after that the driver lets the cancellation go on. 
 
 from __future__ import annotations
 
+import os
 import select
 import time
 from collections.abc import Generator
@@ -13,22 +14,37 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..data import Data
+from ..errors import ProctorError
 from .interruption import Interruptions
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
-__all__ = ["Abandoned", "Steps", "Wait", "run_async", "run_blocking"]
+__all__ = ["Abandoned", "Steps", "Wait", "Waker", "run_async", "run_blocking"]
 
 T = TypeVar("T")
 
 
+class Waker:
+    """A way to end a wait from beside it: the driver puts in how, for as long as it waits."""
+
+    __slots__ = ("wake",)
+
+    def __init__(self) -> None:
+        self.wake: Callable[[], None] | None = None
+
+
 class Wait(Data, kw_only=False):
-    """Wait until a descriptor can be read or written, or until a moment of the monotonic clock; ``None`` is no descriptor, no limit."""
+    """Wait until a descriptor can be read or written, or until a moment of the monotonic clock; ``None`` is no descriptor, no limit.
+
+    With a ``waker``, another piece of work on the same loop can end the wait, since it may have read what was waited for.
+    """
 
     reading: int | None = None
     writing: int | None = None
     until: float | None = None
+    waker: Waker | None = None
 
 
 class Abandoned(BaseException):
@@ -61,6 +77,10 @@ def _drive(steps: Steps[T], interruptions: Interruptions) -> T:
             return done.value  # type: ignore[no-any-return] # StopIteration.value is Any in typeshed
         except Abandoned:
             raise interruption or KeyboardInterrupt from None
+        except ProctorError as error:
+            if interruption is not None:  # the clean-up failed, and the interruption goes on all the same
+                raise interruption from error
+            raise
         throw = None
         try:
             interruptions.during(partial(_poll, wait))
@@ -95,6 +115,10 @@ async def run_async(steps: Steps[T]) -> T:
             return done.value  # type: ignore[no-any-return] # StopIteration.value is Any in typeshed
         except Abandoned:
             raise cancellation or asyncio.CancelledError from None
+        except ProctorError as error:
+            if cancellation is not None:  # the clean-up failed, and the cancellation goes on all the same
+                raise cancellation from error
+            raise
         throw = None
         try:
             await _ready(asyncio.get_running_loop(), wait)
@@ -113,16 +137,25 @@ async def _ready(loop: asyncio.AbstractEventLoop, wait: Wait) -> None:
             future.set_result(None)
 
     timer = None if wait.until is None else loop.call_later(max(0.0, wait.until - time.monotonic()), wake)
-    if wait.reading is not None:
-        loop.add_reader(wait.reading, wake)
-    if wait.writing is not None:
-        loop.add_writer(wait.writing, wake)
+    # A loop knows one reader for a descriptor; another task may wait for the same one, so each watches a copy of its own.
+    reading = None if wait.reading is None else os.dup(wait.reading)
+    writing = None if wait.writing is None else os.dup(wait.writing)
+    if reading is not None:
+        loop.add_reader(reading, wake)
+    if writing is not None:
+        loop.add_writer(writing, wake)
+    if wait.waker is not None:
+        wait.waker.wake = wake
     try:
         await future
     finally:
+        if wait.waker is not None:
+            wait.waker.wake = None
         if timer is not None:
             timer.cancel()
-        if wait.reading is not None:
-            loop.remove_reader(wait.reading)
-        if wait.writing is not None:
-            loop.remove_writer(wait.writing)
+        if reading is not None:
+            loop.remove_reader(reading)
+            os.close(reading)
+        if writing is not None:
+            loop.remove_writer(writing)
+            os.close(writing)

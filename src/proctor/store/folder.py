@@ -104,6 +104,10 @@ class RunFolder:
         except FileNotFoundError:
             return False
 
+    def has_traces_of_a_keeper(self) -> bool:
+        """Tell whether there is anything that only a keeper makes: then a command may have run, whatever the journal still says."""
+        return any(name not in {LOCK, SPEC} for name in os.listdir(self.descriptor))
+
     def spec(self) -> Spec:
         """Read ``spec.json``; raises ``store_corrupt`` when it is not believable."""
         try:
