@@ -40,8 +40,9 @@ def _folder(home: str, *events: Event, **machine: str) -> str:
     )
     made = RunFolder.create(open_home(home, allow_network=True), spec.id, json.dumps(encode(spec)).encode())
     made.close()
-    with open(os.path.join(made.path, "journal.jsonl"), "wb") as file:
-        file.writelines(journal_line(number, event) for number, event in enumerate(events))
+    if events:  # a journal is a keeper's: without one nothing of it is there
+        with open(os.path.join(made.path, "journal.jsonl"), "wb") as file:
+            file.writelines(journal_line(number, event) for number, event in enumerate(events))
     return spec.id
 
 
