@@ -12,7 +12,6 @@ import proctor
 from .measure import Line
 
 COUNT = 1000
-TREE = f"trap '' TERM; for i in $(seq {COUNT}); do sleep 600 & done; echo ready; wait"
 IGNORING = f"""
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -35,7 +35,7 @@ def test_a_wait_that_is_cancelled_leaves_the_other_waiting_one_alone(home: str) 
     async def main() -> None:
         async with proctor.open(home=home) as p, await p.start(["cat"], stdin="pipe") as execution:
             one, other = asyncio.create_task(execution.wait()), asyncio.create_task(execution.wait())
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0)
             one.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await one
@@ -55,7 +55,7 @@ def test_events_can_be_followed_beside_a_wait_and_a_stop(home: str) -> None:
                 return len([event async for event in execution.events()])
 
             following, waiting = asyncio.create_task(follow()), asyncio.create_task(execution.wait())
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0)
             await asyncio.gather(execution.stop(), execution.stop())
             told, result = await asyncio.wait_for(asyncio.gather(following, waiting), LIMIT_S)
             assert told >= 4

@@ -82,10 +82,9 @@ class Spec(Data):
 
 
 class Launch(Data):
-    """What the keeper needs to start the root process, secrets included: it exists in memory only.
+    """What the keeper needs to start the root process, secrets included: it exists in memory only, and its text shows no value.
 
-    ``executable`` is an absolute path, or ``None`` to search ``PATH`` of ``env`` for ``argv[0]``. ``script_fd`` says that the text of the
-    command arrives as a sealed memfd and is reached as ``/dev/fd/N``.
+    ``argv[0]`` without a slash is searched in ``PATH`` of ``env``; ``rlimits`` holds (resource, soft, hard) as getrlimit(2) has them.
     """
 
     argv: tuple[str, ...]
@@ -100,3 +99,7 @@ class Launch(Data):
         "argv": texts,
         "rlimits": lambda rows: tuple((int(which), int(soft), int(hard)) for which, soft, hard in rows),
     }
+
+    def __repr__(self) -> str:
+        """Return a text that names variables and holds no value of theirs."""
+        return f"Launch(argv={self.argv!r}, env={sorted(self.env)!r}, cwd={self.cwd!r})"

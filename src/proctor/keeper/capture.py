@@ -56,11 +56,6 @@ class Capture:
         """The pipes' names in /proc, to tell who holds them."""
         return frozenset(pump.name for pump in self._pumps)
 
-    @property
-    def open_ended(self) -> bool:
-        """Whether somebody can still write."""
-        return bool(self._pumps)
-
     def drain(self, selector: selectors.BaseSelector) -> bool:
         """Take everything that is in the pipes now, up to a bound; return whether anything came."""
         moved = [self._take(selector, pump) for pump in tuple(self._pumps)]

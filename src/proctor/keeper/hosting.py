@@ -27,7 +27,7 @@ _PROGRAM = f"import sys; sys.path.insert(0, sys.argv[1]); from proctor.keeper.zy
 
 
 class Zygote:
-    """A running zygote. ``alive_in`` tells whether this process started it: a fork of the host must start its own."""
+    """A running zygote. ``ours`` tells whether this process started it: a fork of the host must start its own."""
 
     def __init__(self, pid: int, connection: socket.socket) -> None:
         self.pid = pid

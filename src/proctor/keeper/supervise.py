@@ -119,7 +119,6 @@ class Supervisor:
         self._plan: StopPlan | None = None
         self._plan_at = 0.0
         self._signals: list[str] = []
-        self._refused: tuple[int, ...] = ()
         self._empty = False
         self._root_ended_at: float | None = None
         self._drained = False
@@ -292,7 +291,7 @@ class Supervisor:
                     return
                 case StopStep.ASK:
                     self._signalled("TERM", "CONT")
-                    self._refused = self._backend.ask(self.root).refused
+                    self._backend.ask(self.root)
                     self._reach("keeper_termed")
                 case StopStep.FORCE:
                     self._force()
@@ -309,7 +308,7 @@ class Supervisor:
             self._signalled("KILL")
             self._note(Forced(at=_now()))
             self._reach("keeper_forced")
-        self._refused = self._backend.force().refused
+        self._backend.force()
 
     def _signalled(self, *names: str) -> None:
         self._signals.extend(name for name in names if name not in self._signals)

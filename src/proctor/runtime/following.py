@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ..errors import ErrorCode, ExecutionError
 from ..execution import EndedBy
 from ..output import SpoolReader
-from .steps import Wait
 
 if TYPE_CHECKING:
     from ..execution import Event, Record
@@ -72,17 +71,3 @@ class Following:
         live = self.live
         yield from live.advance_until(lambda: bool(live.events) or live.record.ended)
         return live.events.popleft() if live.events else None
-
-    def await_output(self, offset: int, until: float) -> Steps[bool]:
-        """Wait until there is output behind ``offset``; False when the moment ``until``, or the end, came first."""
-        live = self.live
-        reader = SpoolReader(live.folder.descriptor, live=True)
-        while reader.total_bytes() <= offset and not live.record.ended and time.monotonic() < until:
-            moment = min(until, time.monotonic() + _LOOK_S)
-            if not (yield from live.advance_until(lambda: live.record.ended, moment)):
-                continue
-        yield Wait(until=0.0)
-        return reader.total_bytes() > offset
-
-
-_LOOK_S = 0.05  # a file that grows gives no event; a 50 ms look costs no more than inotify (facts B6)

@@ -28,7 +28,6 @@ __all__ = ["WRITE_STEP_BYTES", "Live"]
 WRITE_STEP_BYTES = 65_536
 STOP_ANSWER_S = 10.0
 ATTACH_ATTEMPTS = 3  # a keeper dies once; the rest is for a folder that nobody can write an ending to
-TAIL_LIMIT = 2  # notices of output that was never stored: the newest replaces the one before
 
 
 class Live:
@@ -134,10 +133,6 @@ class Live:
             taken += int(answer["taken"])
             if last or answer["taken"] < len(part):
                 return taken
-
-    def ask_status(self) -> Steps[dict[str, Any]]:
-        """Ask the keeper for what it knows now."""
-        return (yield from self._ask("status"))
 
     def tell_passed(self, offset: int) -> Steps[None]:
         """Tell the keeper how far live output was passed on: a request with ``live_output`` lets the command wait for that."""

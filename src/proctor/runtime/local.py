@@ -58,7 +58,6 @@ START_LIMIT_S = 60.0  # a start is forks and execs; a machine that takes longer 
 ZYGOTE_ATTEMPTS = 3
 GC_OLDER_THAN_S = 14 * DAY_S  # DESIGN section 4
 GC_MAX_BYTES = 5_000_000_000
-FULL_SCAN_S = 86_400.0
 
 
 class LocalRuntime:
